@@ -1,0 +1,3 @@
+#!/bin/sh
+# The power button: what a graceful shutdown asks for.
+exec poweroff
