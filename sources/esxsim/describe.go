@@ -24,7 +24,8 @@ func (m *machine) describe(devices []types.BaseVirtualDevice) {
 	o.Config.Annotation, o.Summary.Config.Annotation = v.Annotation, v.Annotation
 	o.Config.Version, o.Summary.Config.HwVersion = v.HardwareVersion, v.HardwareVersion
 	o.Config.Template, o.Summary.Config.Template = v.Template, v.Template
-	o.Config.Files.VmPathName = m.vmx().String()
+	home := dsPath{m.home.spec.Name, v.Directory}.String()
+	o.Config.Files = types.VirtualMachineFileInfo{VmPathName: m.vmx().String(), SnapshotDirectory: home, SuspendDirectory: home, LogDirectory: home}
 	o.Summary.Config.VmPathName = o.Config.Files.VmPathName
 	o.Config.Firmware = v.Firmware
 	o.Config.BootOptions = &types.VirtualMachineBootOptions{EfiSecureBootEnabled: types.NewBool(v.SecureBoot)}

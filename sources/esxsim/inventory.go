@@ -208,9 +208,14 @@ func (s *Server) freeDirectory(v VM) string {
 }
 
 func (s *Server) newObject(ctx *simulator.Context, m *machine, folder types.ManagedObjectReference) (*simulator.VirtualMachine, error) {
-	// The simulator's own creation refuses files that are there.
+	// The simulator's own creation refuses files that are there. It also ends
+	// a datastore's name at the first "]", which a real name may contain.
+	const alias = "store"
+	name := m.home.obj.Name
+	m.home.obj.Name = alias
 	obj, fault := simulator.NewVirtualMachine(ctx, folder, &types.VirtualMachineConfigSpec{
-		Name: escapeName(m.name), Files: &types.VirtualMachineFileInfo{VmPathName: m.vmx().String()}})
+		Name: escapeName(m.name), Files: &types.VirtualMachineFileInfo{VmPathName: dsPath{alias, m.vmx().file}.String()}})
+	m.home.obj.Name = name
 	if fault != nil {
 		return nil, fmt.Errorf("vm %q: %T", m.spec.Name, fault)
 	}

@@ -135,29 +135,26 @@ func (m *machine) lockFiles() []string {
 	return []string{base + ".vmx.lck", base + "-" + contentID(m.spec.InstanceUUID) + ".vswp"}
 }
 
-// setLocks makes the lock files and holds the extents, or the reverse. It
-// never holds both locks, since others take them the other way round.
+// setLocks makes the lock files and holds the extents, or the reverse; no
+// lock file is there of a VM whose extents are free.
 func (m *machine) setLocks(held bool) {
-	hold := func() {
-		m.mu.Lock()
-		m.held = held
-		m.mu.Unlock()
-	}
-	if held {
-		hold()
-	}
-	m.server.files.Lock()
-	for _, f := range m.lockFiles() {
-		if held {
-			_ = touch(f)
-		} else {
+	if !held {
+		defer m.hold(false)
+		for _, f := range m.lockFiles() {
 			_ = os.Remove(f)
 		}
+		return
 	}
-	m.server.files.Unlock()
-	if !held {
-		hold()
+	m.hold(true)
+	for _, f := range m.lockFiles() {
+		_ = touch(f)
 	}
+}
+
+func (m *machine) hold(held bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held = held
 }
 
 // after runs f later unless the power has changed meanwhile or the host stopped.

@@ -15,12 +15,6 @@ type wrapped struct {
 	m *machine
 }
 
-// browser keeps the simulator from looking at files that are just going away.
-type browser struct {
-	*simulator.HostDatastoreBrowser
-	server *Server
-}
-
 // handle sees every call first: it counts, applies the fault script, and puts
 // our own objects into the caller's session, where the simulator prefers them.
 func (s *Server) handle(ctx *simulator.Context, call *simulator.Method) (mo.Reference, types.BaseMethodFault) {
@@ -190,32 +184,4 @@ func (w *wrapped) RefreshStorageInfo(*simulator.Context, *types.RefreshStorageIn
 	w.m.storage()
 	w.m.mu.Unlock()
 	return &methods.RefreshStorageInfoBody{Res: &types.RefreshStorageInfoResponse{}}
-}
-
-// SearchDatastoreTask lists a folder.
-func (b *browser) SearchDatastoreTask(ctx *simulator.Context, req *types.SearchDatastore_Task) soap.HasFault {
-	b.server.files.RLock()
-	res := b.HostDatastoreBrowser.SearchDatastoreTask(ctx, req)
-	b.release(ctx, res.(*methods.SearchDatastore_TaskBody).Res.Returnval)
-	return res
-}
-
-// SearchDatastoreSubFoldersTask lists a folder and those below.
-func (b *browser) SearchDatastoreSubFoldersTask(ctx *simulator.Context, req *types.SearchDatastoreSubFolders_Task) soap.HasFault {
-	b.server.files.RLock()
-	res := b.HostDatastoreBrowser.SearchDatastoreSubFoldersTask(ctx, req)
-	b.release(ctx, res.(*methods.SearchDatastoreSubFolders_TaskBody).Res.Returnval)
-	return res
-}
-
-func (b *browser) release(ctx *simulator.Context, ref types.ManagedObjectReference) {
-	t, ok := ctx.Map.Get(ref).(*simulator.Task)
-	if !ok {
-		b.server.files.RUnlock()
-		return
-	}
-	go func() {
-		t.Wait()
-		b.server.files.RUnlock()
-	}()
 }

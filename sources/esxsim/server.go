@@ -44,8 +44,7 @@ type Server struct {
 	cert    *tls.Certificate
 	tls     *tls.Config
 
-	files    sync.RWMutex // held by whoever lists folders against whoever removes files
-	keeping  sync.Mutex   // guards state
+	keeping  sync.Mutex // guards state
 	state    state
 	script   script
 	counters counting

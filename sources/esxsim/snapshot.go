@@ -188,7 +188,9 @@ func (m *machine) dropSnapshot(ctx *simulator.Context, line []types.VirtualMachi
 		}
 		d.top = len(d.layers) - 1
 		d.epoch++
-		m.server.removeFiles(filepath.Join(d.dir(), gone.Descriptor), filepath.Join(d.dir(), gone.Extent), filepath.Join(d.dir(), trackingFile(gone.Descriptor)))
+		for _, f := range []string{gone.Descriptor, gone.Extent, trackingFile(gone.Descriptor)} {
+			_ = os.Remove(filepath.Join(d.dir(), f))
+		}
 		if err := m.writeLayers(d); err != nil {
 			fmt.Fprintf(m.server.cfg.Log, "merge %s: %v\n", gone.Descriptor, err)
 		}
@@ -259,12 +261,4 @@ func (m *machine) change(f func(*simulator.Context)) {
 		f(ctx)
 	})
 	m.server.remember(m)
-}
-
-func (s *Server) removeFiles(names ...string) {
-	s.files.Lock()
-	defer s.files.Unlock()
-	for _, n := range names {
-		_ = os.Remove(n)
-	}
 }
