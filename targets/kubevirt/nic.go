@@ -1,0 +1,66 @@
+package kubevirt
+
+import (
+	"fmt"
+	"net"
+
+	virt "kubevirt.io/api/core/v1"
+
+	"landfall/engine/machine"
+	"landfall/engine/spec"
+)
+
+func (r *rendering) networks(s *virt.VirtualMachineInstanceSpec) {
+	model := r.guest.nicModel()
+	for i, n := range r.in.VM.NICs {
+		m, ok := r.in.Spec.NetworkFor(n)
+		if !ok && n.Network == "" && n.NetworkID == "" {
+			r.note("NIC %d (%s) is on no network and is left out", i, escaped(n.Label))
+			continue
+		}
+		if !ok {
+			r.fail("NIC %d (%s): network %q is not mapped: add it to spec.network.mappings", i, escaped(n.Label), escaped(n.Network))
+			return
+		}
+		name := fmt.Sprintf("nic-%d", i)
+		iface := virt.Interface{Name: name, Model: model, MacAddress: r.mac(i, n), InterfaceBindingMethod: binding(m)}
+		if !n.StartConnected {
+			iface.State = virt.InterfaceStateLinkDown
+		}
+		s.Domain.Devices.Interfaces = append(s.Domain.Devices.Interfaces, iface)
+		s.Networks = append(s.Networks, virt.Network{Name: name, NetworkSource: network(m)})
+	}
+	if len(s.Networks) == 0 {
+		// Otherwise KubeVirt adds a NIC that the source does not have.
+		none := false
+		s.Domain.Devices.AutoattachPodInterface = &none
+		return
+	}
+	r.note("NICs are %s: %s", model, r.guest.why)
+}
+
+func (r *rendering) mac(i int, n machine.NIC) string {
+	if !r.in.Spec.KeepMAC() || n.MAC == "" {
+		return ""
+	}
+	hw, err := net.ParseMAC(n.MAC)
+	if err != nil || len(hw) != 6 {
+		r.note("NIC %d: %q is not a hardware address: the cluster makes a new one", i, escaped(n.MAC))
+		return ""
+	}
+	return hw.String()
+}
+
+func binding(m spec.NetworkMapping) virt.InterfaceBindingMethod {
+	if m.Binding == "masquerade" || m.Binding == "" && m.Type == "Pod" {
+		return virt.InterfaceBindingMethod{Masquerade: &virt.InterfaceMasquerade{}}
+	}
+	return virt.InterfaceBindingMethod{Bridge: &virt.InterfaceBridge{}}
+}
+
+func network(m spec.NetworkMapping) virt.NetworkSource {
+	if m.Type == "Multus" {
+		return virt.NetworkSource{Multus: &virt.MultusNetwork{NetworkName: m.Name}}
+	}
+	return virt.NetworkSource{Pod: &virt.PodNetwork{}}
+}
