@@ -52,26 +52,27 @@ type Status struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	ObservedRetry      int64 `json:"observedRetry,omitempty"`
 
-	Options    *spec.Spec          `json:"options,omitempty"` // as resolved and frozen in Pending
-	Inventory  *machine.VM         `json:"inventory,omitempty"`
-	Drift      []string            `json:"drift,omitempty"`
-	Source     *sources.About      `json:"source,omitempty"`
-	Target     *targets.About      `json:"target,omitempty"`
-	Findings   []preflight.Finding `json:"findings,omitempty"`
-	Power      machine.Power       `json:"power,omitempty"`
-	Shutdown   *Shutdown           `json:"shutdown,omitempty"`
-	Disks      []Disk              `json:"disks,omitempty"`
-	Plan       *targets.Plan       `json:"plan,omitempty"`
-	Machine    *MachineRef         `json:"machine,omitempty"`
-	Instance   string              `json:"instance,omitempty"` // KubeVirt's phase of it
-	Checks     []targets.Result    `json:"checks,omitempty"`
-	Conditions []Condition         `json:"conditions,omitempty"`
-	Errors     []Failure           `json:"errors,omitempty"` // the newest last, bounded
-	FirstError *Failure            `json:"firstError,omitempty"`
-	Intents    []Intent            `json:"intents,omitempty"`
-	Times      Times               `json:"timestamps"`
-	History    []Transition        `json:"history,omitempty"`
-	Queue      int                 `json:"queue,omitempty"` // place in the line for a permit, 1 is next; 0: not waiting
+	Options       *spec.Spec          `json:"options,omitempty"` // as resolved and frozen in Pending
+	Inventory     *machine.VM         `json:"inventory,omitempty"`
+	Drift         []string            `json:"drift,omitempty"`
+	Source        *sources.About      `json:"source,omitempty"`
+	Target        *targets.About      `json:"target,omitempty"`
+	Findings      []preflight.Finding `json:"findings,omitempty"`
+	Power         machine.Power       `json:"power,omitempty"`
+	Shutdown      *Shutdown           `json:"shutdown,omitempty"`
+	Disks         []Disk              `json:"disks,omitempty"`
+	Plan          *targets.Plan       `json:"plan,omitempty"`
+	Machine       *MachineRef         `json:"machine,omitempty"`
+	Instance      string              `json:"instance,omitempty"` // KubeVirt's phase of it
+	Checks        []targets.Result    `json:"checks,omitempty"`
+	Conditions    []Condition         `json:"conditions,omitempty"`
+	Errors        []Failure           `json:"errors,omitempty"` // the newest last, bounded
+	FirstError    *Failure            `json:"firstError,omitempty"`
+	Intents       []Intent            `json:"intents,omitempty"`
+	Times         Times               `json:"timestamps"`
+	History       []Transition        `json:"history,omitempty"`
+	CancelRefused bool                `json:"cancelRefused,omitempty"` // a cancel came after the target was started
+	Queue         int                 `json:"queue,omitempty"`         // place in the line for a permit, 1 is next; 0: not waiting
 	// Progress is when something last moved; patience is measured from it.
 	Progress time.Time `json:"progress,omitzero"`
 	// Left lists, at the end, what could not be cleaned up.
@@ -98,6 +99,7 @@ type Disk struct {
 	Rate        float64            `json:"rate,omitempty"` // bytes per second lately
 	ETA         float64            `json:"eta,omitempty"`  // seconds; 0: unknown
 	Extents     []sources.Extent   `json:"extents,omitempty"`
+	Forget      bool               `json:"forget,omitempty"` // ledger and image are of another time: removed before the next copy
 	Acquired    bool               `json:"acquired,omitempty"`
 	Proved      bool               `json:"proved,omitempty"`   // the source was read again while off and was equal
 	Manifest    *transfer.Manifest `json:"manifest,omitempty"` // of the acquired raw image
@@ -108,6 +110,7 @@ type Disk struct {
 	Sent        int64              `json:"sent"` // bytes of the artifact that were handed over
 	// Delivered is the digest of what was sent to its end and acknowledged.
 	Delivered string `json:"delivered,omitempty"`
+	Replace   bool   `json:"replace,omitempty"` // the volume is deleted and made anew
 	Imported  bool   `json:"imported,omitempty"`
 }
 
@@ -223,4 +226,11 @@ type Held struct {
 	Since     time.Time `json:"since"`
 	Keep      bool      `json:"keep,omitempty"` // a result of the migration: not cleaned up after success
 	Note      string    `json:"note,omitempty"`
+}
+
+func (m Migration) options() spec.Spec {
+	if m.Status.Options != nil {
+		return *m.Status.Options
+	}
+	return m.Document.Spec.Default()
 }

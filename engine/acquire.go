@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"landfall/engine/fault"
+	"landfall/engine/transfer"
+	"landfall/sources"
+)
+
+// copied is what a copy job brings.
+type copied struct {
+	result    transfer.Result
+	reader    string
+	allocated int64 // bytes; -1: the source cannot tell
+	proved    bool
+}
+
+// watchEvery is how often the progress of running work is recorded: twice a second for all disks together.
+const watchEvery = 500 * time.Millisecond
+
+// copyJob is a copy under way, as the turns see it.
+type copyJob struct {
+	progress *transfer.Progress
+	throttle *transfer.Throttle
+}
+
+// seeDisks takes what finished copies brought and says which disks are to be copied next.
+func (t *turn) seeDisks() (Observation, error) {
+	var todo []int
+	for i := range t.m.Status.Disks {
+		if err := t.takeCopy(i); err != nil {
+			return Observation{}, err
+		}
+		if !t.m.Status.Disks[i].Acquired || (t.options().Strategy.Verify == "proved" && !t.m.Status.Disks[i].Proved) {
+			todo = append(todo, i)
+		}
+	}
+	if len(todo) == 0 {
+		return Observation{Sight: Running, Seen: "every disk is acquired"}, nil
+	}
+	todo = t.permitted(todo)
+	if len(todo) == 0 {
+		return Observation{Sight: Running, Seen: fmt.Sprintf("waiting for a copy permit, place %d", t.m.Status.Queue), again: t.e.Poll}, nil
+	}
+	if t.options().Strategy.Paused {
+		return Observation{Sight: Running, Seen: "paused", again: t.e.Poll}, nil
+	}
+	return Observation{Sight: Partial, Seen: fmt.Sprintf("%d disks to copy", len(todo)), next: todo}, nil
+}
+
+// permitted gives the disks that may be copied now; the place of the others is recorded.
+func (t *turn) permitted(disks []int) (now []int) {
+	t.m.Status.Queue = 0
+	for _, i := range disks {
+		ok, place := t.e.permits.ask(t.permitHost(), t.m.UID, t.jobKey("copy", i))
+		switch {
+		case ok:
+			now = append(now, i)
+		case t.m.Status.Queue == 0 || place < t.m.Status.Queue:
+			t.m.Status.Queue = place
+		}
+	}
+	if len(now) > 0 {
+		t.m.Status.Queue = 0
+	}
+	return now
+}
+
+// permitHost is the ESXi host that serves the disks, or the endpoint where it is not known.
+func (t *turn) permitHost() string {
+	if h := t.m.Status.Inventory.Host; h != "" {
+		return h
+	}
+	return t.options().Source.Address
+}
+
+func (t *turn) jobKey(what string, disk int) string {
+	return fmt.Sprintf("%s/%s/%d", t.m.UID, what, disk)
+}
+
+// takeCopy records what a finished copy brought, and gives its error.
+func (t *turn) takeCopy(i int) error {
+	key := t.jobKey("copy", i)
+	if t.e.jobs.running(key) {
+		return nil
+	}
+	v, ok, err := t.e.jobs.take(key)
+	if !ok {
+		return nil
+	}
+	t.e.permits.free(t.permitHost(), t.m.UID, key)
+	d := &t.m.Status.Disks[i]
+	if c, _ := v.(copied); err == nil {
+		m := c.result.Manifest
+		d.Acquired, d.Manifest, d.Reader, d.Allocated, d.Proved = true, &m, c.reader, c.allocated, c.proved
+		d.Copied, d.Rate, d.ETA = d.ToCopy, 0, 0
+		t.event("info", "DiskAcquired", "disk %d: %d bytes, %d read, Merkle root %s", i, m.Size, c.result.Figures.Read, m.Root)
+		return nil
+	}
+	if fault.Is(err, fault.Damaged) {
+		d.Forget = true
+		err = fault.New(fault.Transient, fault.Damaged, err)
+	}
+	return fmt.Errorf("disk %d (%s): %w", i, d.Label, err)
+}
+
+// copying tells whether a copy of this migration works.
+func (t *turn) copying() bool {
+	for i := range t.m.Status.Disks {
+		if t.e.jobs.running(t.jobKey("copy", i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// watchCopies records how far the copies are. The source is not asked: a copy finds out by itself when the VM runs.
+func (t *turn) watchCopies() (Observation, error) {
+	st := &t.m.Status
+	busy := 0
+	for i := range st.Disks {
+		if err := t.takeCopy(i); err != nil {
+			return Observation{}, err
+		}
+		t.e.jobs.with(t.jobKey("copy", i), func(state any) {
+			busy++
+			j := state.(*copyJob)
+			f := j.progress.Figures()
+			if d := &st.Disks[i]; f.ToRead > 0 {
+				if f.Vouched > d.Copied && st.Attempt > 0 {
+					st.Attempt = 0 // progress gives the budget back
+				}
+				d.Copied, d.ToCopy, d.Rate, d.ETA = f.Vouched, f.ToRead, j.progress.Rate(t.now), 0
+				if eta, ok := j.progress.ETA(t.now); ok {
+					d.ETA = eta.Seconds()
+				}
+			}
+			j.throttle.SetRate(t.options().Strategy.Throttle)
+			j.throttle.SetPaused(t.options().Strategy.Paused)
+		})
+	}
+	seen := fmt.Sprintf("copying %d disks", busy)
+	if t.options().Strategy.Paused {
+		seen = "paused"
+	}
+	return Observation{Sight: Running, Seen: seen, again: watchEvery}, nil
+}
+
+// copyDisks starts the copies that have a permit.
+func (t *turn) copyDisks(ctx context.Context, disks []int) error {
+	src, err := t.source(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range disks {
+		if err := t.forget(ctx, i); err != nil {
+			return err
+		}
+		t.startCopy(src, i)
+	}
+	return nil
+}
+
+// forget removes what belongs to another time of the disk: first the ledger's word for it, then the bytes.
+func (t *turn) forget(ctx context.Context, i int) error {
+	d := &t.m.Status.Disks[i]
+	if !d.Forget {
+		return nil
+	}
+	if err := t.e.Store.ResetLedger(ctx, t.m.UID, i); err != nil {
+		return err
+	}
+	if err := transfer.Discard(nil, t.rawPath(i)); err != nil {
+		return err
+	}
+	d.Forget = false
+	return nil
+}
+
+func (t *turn) startCopy(src sources.Source, i int) {
+	e, uid, vm := t.e, t.m.UID, *t.m.Status.Inventory
+	state := &copyJob{progress: new(transfer.Progress), throttle: new(transfer.Throttle)}
+	state.throttle.SetRate(t.options().Strategy.Throttle)
+	prove := t.options().Strategy.Verify == "proved"
+	path := t.rawPath(i)
+	t.holdStaging()
+	e.jobs.start(t.jobKey("copy", i), state, func(ctx context.Context) (any, error) {
+		if err := src.ProveOff(ctx, vm); err != nil { // looked at again right before the first read
+			return nil, err
+		}
+		disk, err := src.OpenDisk(ctx, vm, vm.DiskList[i])
+		if err != nil {
+			return nil, err
+		}
+		defer disk.Close()
+		extents, err := disk.Allocated(ctx)
+		allocated := int64(-1)
+		switch {
+		case fault.Is(err, fault.Unsupported):
+			extents = nil
+		case err != nil:
+			return nil, err
+		default:
+			allocated = 0
+			for _, x := range extents {
+				allocated += x.Length
+			}
+			if extents == nil {
+				extents = []sources.Extent{}
+			}
+		}
+		res, err := transfer.Copy(ctx, transfer.Job{Disk: disk, Path: path, Ledger: e.Store.Ledger(uid, i), Extents: extents,
+			Throttle: state.throttle, Progress: state.progress})
+		if err != nil {
+			return nil, err
+		}
+		if prove {
+			if err := src.ProveOff(ctx, vm); err != nil {
+				return nil, err
+			}
+			if err := transfer.Prove(ctx, disk, res.Digests, state.throttle); err != nil {
+				return nil, err
+			}
+		}
+		return copied{result: res, reader: disk.Reader(), allocated: allocated, proved: prove}, nil
+	}, t.r.wake)
+}
+
+// rawPath is where the acquired image of a disk lies; the name is the same on every retry.
+func (t *turn) rawPath(i int) string {
+	return filepath.Join(t.staging(), fmt.Sprintf("disk-%d.raw", i))
+}
+
+func (t *turn) staging() string { return filepath.Join(t.e.Staging, t.m.UID) }
+
+// forgetCopies makes every disk be copied from the beginning.
+func (t *turn) forgetCopies(why string) {
+	t.e.jobs.stop(t.m.UID)
+	begun := false
+	for i := range t.m.Status.Disks {
+		d := &t.m.Status.Disks[i]
+		begun = begun || d.Acquired || d.ToCopy > 0
+		*d = Disk{Index: d.Index, Key: d.Key, Label: d.Label, Size: d.Size, Forget: true}
+	}
+	if begun {
+		t.event("warn", "CopiesForgotten", "the copies are begun anew: %s", why)
+	}
+}

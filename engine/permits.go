@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+)
+
+// permits bound how many disks are copied from one source at once. A migration with few of them goes before one with
+// many, and among equals who came first; lowering the limit takes none away.
+type permits struct {
+	mu    sync.Mutex
+	max   int
+	hosts map[string]*line
+}
+
+type line struct {
+	held    []ticket
+	waiting []ticket // in order of arrival
+}
+
+type ticket struct{ uid, key string }
+
+func newPermits(limit int) *permits { return &permits{max: limit, hosts: map[string]*line{}} }
+
+func (p *permits) limit() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.max
+}
+
+// ask gives a permit, or the place in the line: 1 is next. Asking again keeps the place.
+func (p *permits) ask(host, uid, key string) (bool, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.hosts[host]
+	if l == nil {
+		l = &line{}
+		p.hosts[host] = l
+	}
+	me := ticket{uid, key}
+	if slices.Contains(l.held, me) {
+		return true, 0
+	}
+	if !slices.Contains(l.waiting, me) {
+		l.waiting = append(l.waiting, me)
+	}
+	order := slices.Clone(l.waiting)
+	slices.SortStableFunc(order, func(a, b ticket) int { return l.holds(a.uid) - l.holds(b.uid) })
+	place := slices.Index(order, me)
+	if place < p.max-len(l.held) {
+		l.held = append(l.held, me)
+		l.waiting = slices.DeleteFunc(l.waiting, func(t ticket) bool { return t == me })
+		return true, 0
+	}
+	return false, place + 1
+}
+
+func (l *line) holds(uid string) (n int) {
+	for _, t := range l.held {
+		if t.uid == uid {
+			n++
+		}
+	}
+	return n
+}
+
+// free gives a permit back.
+func (p *permits) free(host, uid, key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.hosts[host]; l != nil {
+		l.held = slices.DeleteFunc(l.held, func(t ticket) bool { return t == ticket{uid, key} })
+	}
+}
+
+// leave takes a migration out of every line. Permits that it holds stay until its copies have ended.
+func (p *permits) leave(uid string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.hosts {
+		l.waiting = slices.DeleteFunc(l.waiting, func(t ticket) bool { return t.uid == uid })
+	}
+}

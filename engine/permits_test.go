@@ -1,0 +1,44 @@
+package engine
+
+import "testing"
+
+func TestPermits(t *testing.T) {
+	type ask struct {
+		uid, key string
+		granted  bool
+		place    int
+	}
+	p := newPermits(2)
+	for i, a := range []ask{
+		{"a", "a/0", true, 0},
+		{"a", "a/1", true, 0},
+		{"a", "a/2", false, 1},
+		{"b", "b/0", false, 1}, // holds none: goes before a's third
+		{"a", "a/2", false, 2},
+		{"a", "a/1", true, 0}, // asked again while held
+	} {
+		if ok, place := p.ask("h", a.uid, a.key); ok != a.granted || place != a.place {
+			t.Errorf("ask %d, %s: %v at %d, want %v at %d", i, a.key, ok, place, a.granted, a.place)
+		}
+	}
+	if ok, _ := p.ask("other host", "b", "b/0"); !ok {
+		t.Error("another host's permits are its own")
+	}
+	p.free("h", "a", "a/0")
+	if ok, _ := p.ask("h", "a", "a/2"); ok {
+		t.Error("the freed permit went to the migration that holds one, before the one that holds none")
+	}
+	if ok, _ := p.ask("h", "b", "b/0"); !ok {
+		t.Error("the freed permit did not go to the one that holds none")
+	}
+	p.leave("a")
+	if _, place := p.ask("h", "c", "c/0"); place != 1 {
+		t.Errorf("place %d after the other left, want 1", place)
+	}
+}
+
+func TestNoPermitsPauses(t *testing.T) {
+	if ok, place := newPermits(0).ask("h", "a", "a/0"); ok || place != 1 {
+		t.Errorf("granted %v at %d, want none at 1", ok, place)
+	}
+}

@@ -1,0 +1,64 @@
+package preflight
+
+import (
+	"fmt"
+
+	"landfall/engine/machine"
+)
+
+var diskRules = []Rule{
+	{"disk.none", Blocker, "There is nothing to move.", "Choose another VM.",
+		func(f Facts) []hit { return one(len(f.VM.DiskList) == 0, "vm", "has no disks") }},
+	{"disk.capacity.invalid", Blocker, "A disk without a size cannot be copied or checked.", "Repair or remove the disk.",
+		eachDisk(func(d machine.Disk) string { return when(d.Capacity <= 0, fmt.Sprintf("capacity %d", d.Capacity)) })},
+	{"disk.datastore.missing", Blocker, "Where the disk lies is not known.", "Re-register the VM.",
+		eachDisk(func(d machine.Disk) string { return when(d.Datastore == "" || d.Path == "", "no datastore or path") })},
+	{"disk.backing.unknown", Blocker, "No reader understands this backing.", "Clone the disk to an ordinary one (vmkfstools -i, or Storage vMotion).",
+		eachDisk(func(d machine.Disk) string { return when(d.Backing == machine.BackingUnknown, "backing "+d.BackingRaw) })},
+	{"disk.rdm.physical", Blocker, "A physical raw device is not a file and its writes bypass the host.", "Move the data to a virtual disk.",
+		eachDisk(func(d machine.Disk) string {
+			return when(d.Backing == machine.RDMPhysical, "raw device mapping, physical mode")
+		})},
+	{"disk.rdm.virtual", Blocker, "The reader folder reads files, not raw devices.", "Convert the mapping to a virtual disk (vmkfstools -i).",
+		eachDisk(func(d machine.Disk) string {
+			return when(d.Backing == machine.RDMVirtual, "raw device mapping, virtual mode")
+		})},
+	{"disk.independent", Decide, "The disk is not part of snapshots; a cold copy takes it as it is.", "Accept, or make the disk dependent.",
+		eachDisk(func(d machine.Disk) string { return when(d.Independent, "independent") })},
+	{"disk.shared", Blocker, "Another VM may write to the disk while it is copied.", "End the sharing, or move the data by the cluster software's own means.",
+		eachDisk(func(d machine.Disk) string { return when(d.Shared, "shared with other VMs") })},
+	{"disk.controller.unknown", Blocker, "The disk's place in the guest is not known.", "Attach the disk to a SCSI, SATA, IDE or NVMe controller.",
+		eachDisk(func(d machine.Disk) string {
+			return when(d.Bus == machine.BusUnknown || d.Bus == "", "its controller is not in the device list")
+		})},
+	{"disk.count", Warning, "KubeVirt and the guest may not address that many disks.", "Merge disks.",
+		func(f Facts) []hit {
+			return one(len(f.VM.DiskList) > 165, "vm", fmt.Sprintf("%d disks", len(f.VM.DiskList)))
+		}},
+	{"disk.size.align", Info, "The volume is rounded up to a whole MiB; it is never smaller than the disk.", "",
+		eachDisk(func(d machine.Disk) string {
+			return when(d.Capacity > 0 && d.Capacity%(1<<20) != 0, fmt.Sprintf("%d bytes", d.Capacity))
+		})},
+	{"source.reader", Blocker, "No reader can read this disk as it is now.", "Remove the VM's snapshots and consolidate its disks; a chain cannot be read as files.",
+		eachDisk(func(d machine.Disk) string {
+			return when(d.Parent || d.Backing == machine.SparseDelta, "reader folder: the disk is a chain of files ("+d.Path+")")
+		})},
+}
+
+func when(cond bool, found string) string {
+	if !cond {
+		return ""
+	}
+	return found
+}
+
+func eachDisk(check func(machine.Disk) string) func(Facts) []hit {
+	return func(f Facts) (hits []hit) {
+		for i, d := range f.VM.DiskList {
+			if found := check(d); found != "" {
+				hits = append(hits, hit{subject: fmt.Sprintf("disk %d (%s)", i, d.Where()), found: found})
+			}
+		}
+		return hits
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"sigs.k8s.io/yaml"
+
+	"landfall/engine/plaintext"
+)
+
+// print writes v as the operator asked: table for people, json and yaml exact for scripts.
+func (a *app) print(v any, table func(io.Writer)) error {
+	switch a.output {
+	case "table":
+		table(a.Out)
+		return nil
+	case "json":
+		enc := json.NewEncoder(a.Out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(v)
+	case "yaml":
+		b, err := yaml.Marshal(v)
+		if err != nil {
+			return err
+		}
+		_, err = a.Out.Write(b)
+		return err
+	}
+	return usageError{fmt.Errorf("--output %q is not table, json or yaml", a.output)}
+}
+
+// rows writes aligned columns; every cell is cleaned.
+func rows(w io.Writer, head string, lines [][]string) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, strings.ReplaceAll(head, " | ", "\t"))
+	for _, l := range lines {
+		for i := range l {
+			l[i] = plaintext.Label(l[i])
+			if l[i] == "" {
+				l[i] = "-"
+			}
+		}
+		fmt.Fprintln(tw, strings.Join(l, "\t"))
+	}
+	_ = tw.Flush()
+}
+
+func bytesText(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
+
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return now.Sub(t).Round(time.Second).String()
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"landfall/engine"
+	"landfall/engine/convert"
+	"landfall/engine/delivery"
+	"landfall/engine/preflight"
+	"landfall/engine/spec"
+	"landfall/sources"
+	"landfall/sources/vsphere"
+	"landfall/store"
+	"landfall/targets"
+	"landfall/targets/kubevirt"
+)
+
+// dialSource connects to a source by its type; the document was checked, so that there is only one.
+func dialSource(ctx context.Context, s spec.Source) (sources.Source, error) {
+	return vsphere.Dial(ctx, s, vsphere.Options{})
+}
+
+func dialTarget(ctx context.Context, d spec.Destination) (targets.Target, error) {
+	return kubevirt.Dial(ctx, d, kubevirt.Options{})
+}
+
+// newEngine puts an engine together for the workspace.
+func newEngine(dir string, s *store.Store, log *slog.Logger, permits int) (*engine.Engine, error) {
+	staging := filepath.Join(dir, "staging")
+	if err := os.MkdirAll(staging, 0o700); err != nil {
+		return nil, err
+	}
+	serve, err := delivery.New(filepath.Join(dir, "delivery"))
+	if err != nil {
+		return nil, err
+	}
+	return engine.New(engine.Config{
+		Store: s, Source: dialSource, Target: dialTarget, Convert: convert.QemuImg{}, Serve: serve, Staging: staging,
+		Host: func(ctx context.Context, o spec.Spec) preflight.Host { return hostFacts(ctx, staging, o) },
+		Log:  log, Version: Version, Permits: permits,
+	}), nil
+}
+
+// hostFacts looks at this machine for the rules.
+func hostFacts(ctx context.Context, staging string, o spec.Spec) preflight.Host {
+	h := preflight.Host{Staging: staging}
+	var st unix.Statfs_t
+	if err := unix.Statfs(staging, &st); err == nil {
+		h.Free = int64(st.Bavail) * st.Bsize
+	}
+	if o.Strategy.Conversion == spec.ConvertQemuImg {
+		v, err := convert.QemuImg{}.Version(ctx)
+		h.QemuImg = v
+		if err != nil {
+			h.QemuError = err.Error()
+		}
+	}
+	return h
+}
