@@ -1,0 +1,3 @@
+package store_test
+
+var acts = map[string]func(dir string) error{}
