@@ -148,6 +148,9 @@ func (d *folderDisk) open(ctx context.Context, offset, length int64) (*stream, e
 	if offset < 0 || length < 0 || length > d.size-offset {
 		return nil, fault.Newf(fault.Blocked, fault.Refused, "the disk has only %d bytes", d.size)
 	}
+	if d.life.Err() != nil {
+		return nil, errDiskClosed
+	}
 	if length == 0 {
 		return &stream{}, nil
 	}

@@ -3,7 +3,6 @@ package vsphere
 import (
 	"context"
 	"reflect"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,26 +15,26 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"landfall/engine/fault"
+	"landfall/engine/secret"
 	"landfall/engine/spec"
 )
 
 // session is the login that all calls and all disk streams of a source share. When the endpoint has ended it, the
 // first call that notices makes a new one, the others wait for that, and each is done again once.
 type session struct {
-	host    string
-	soap    *soap.Client
-	user    string
-	source  spec.Source
-	opts    Options
-	manager types.ManagedObjectReference
-	logins  singleflight.Group
-	epoch   atomic.Int64 // raised by every login
-	closed  atomic.Bool
-	active  sync.WaitGroup
+	host     string
+	soap     *soap.Client
+	user     string
+	password secret.Ref
+	opts     Options
+	manager  types.ManagedObjectReference
+	logins   singleflight.Group
+	epoch    atomic.Int64 // raised by every login
+	closed   atomic.Bool
 }
 
 func newSession(host string, c *soap.Client, s spec.Source, o Options) *session {
-	return &session{host: host, soap: c, user: s.Username, source: s, opts: o}
+	return &session{host: host, soap: c, user: s.Username, password: s.Password, opts: o}
 }
 
 // open logs in for the first time.
@@ -70,7 +69,7 @@ func (s *session) renew(ctx context.Context, seen int64) error {
 }
 
 func (s *session) login(ctx context.Context, again bool) error {
-	password, err := s.source.Password.Resolve(ctx)
+	password, err := s.password.Resolve(ctx)
 	if err != nil {
 		return fault.Hint(fault.New(fault.Blocked, fault.WrongCredentials, err), "set the password's reference so that this process can read it")
 	}
