@@ -236,6 +236,7 @@ func classifyNet(err error, host string) *fault.Error {
 	}
 	var dns *net.DNSError
 	var syntax *xml.SyntaxError
+	var shape xml.UnmarshalError
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -250,7 +251,7 @@ func classifyNet(err error, host string) *fault.Error {
 		return unreachable("there is no way to " + host + " from here: check the address and the network")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed):
 		return unreachable("the connection to " + host + " was cut")
-	case errors.As(err, &syntax):
+	case errors.As(err, &syntax), errors.As(err, &shape):
 		return &fault.Error{Class: fault.Blocked, Reason: fault.Refused, Err: fmt.Errorf("the answer is not vSphere's: %w", err),
 			Hint: "look whether " + host + " is an ESXi host or a vCenter"}
 	}
