@@ -118,7 +118,7 @@ type write struct {
 func newCopying(job Job, plan *plan, known *Digests, image *image) *copying {
 	const slots = Unvouched / ChunkSize
 	budget := semaphore.NewWeighted(slots)
-	streams := min(max(job.Disk.Streams(), 1), maxStreams)
+	streams := streamsOf(job.Disk)
 	c := &copying{job: job, plan: plan, image: image, writes: make(chan write)}
 	c.rec = &recorder{
 		ledger: job.Ledger, image: image, digests: known, plan: plan, progress: job.Progress, budget: budget,
@@ -227,3 +227,5 @@ func (c *copying) take(i int64, buf []byte, zero bool) error {
 	c.writes <- write{buf, Chunk{i, sha256.Sum256(buf)}}
 	return nil
 }
+
+func streamsOf(disk sources.Disk) int { return min(max(disk.Streams(), 1), maxStreams) }
