@@ -53,7 +53,7 @@ func (b *body) WriteHeader(status int) {
 			h.Del("Content-Length") // chunked, so that the end looks right
 		}
 		if b.fault != nil && b.fault.Rate > 0 {
-			b.own = rate.NewLimiter(rate.Limit(b.fault.Rate), 64<<10)
+			b.own = newLimiter(b.fault.Rate)
 		}
 	}
 	b.ResponseWriter.WriteHeader(status)
@@ -82,10 +82,26 @@ func (b *body) Write(p []byte) (int, error) {
 			break
 		}
 		var n int
-		n, b.broken = b.ResponseWriter.Write(part)
+		n, b.broken = b.send(part)
 		done, b.sent = done+n, b.sent+int64(n)
 	}
 	return done, b.broken
+}
+
+// newLimiter lets a twentieth of a second's bytes through at once.
+func newLimiter(bytesPerSecond int64) *rate.Limiter {
+	burst := max(bytesPerSecond/20, 1)
+	return rate.NewLimiter(rate.Limit(bytesPerSecond), int(min(burst, 8<<20)))
+}
+
+func (b *body) send(p []byte) (int, error) {
+	c := corkOf(b.request.Context())
+	c.cork()
+	n, err := b.ResponseWriter.Write(p)
+	if e := c.uncork(); err == nil {
+		err = e
+	}
+	return n, err
 }
 
 // ReadFrom copies with a buffer that suits a disk.

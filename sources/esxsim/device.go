@@ -72,6 +72,14 @@ func (m *machine) devices() ([]types.BaseVirtualDevice, error) {
 		}
 		rest = append(rest, card)
 	}
+	for _, c := range controllers {
+		vc := c.(types.BaseVirtualController).GetVirtualController()
+		for _, d := range rest {
+			if v := d.GetVirtualDevice(); v.ControllerKey == vc.Key {
+				vc.Device = append(vc.Device, v.Key)
+			}
+		}
+	}
 	return append(controllers, rest...), nil
 }
 

@@ -45,10 +45,37 @@ func (s *Server) inventory() error {
 	s.svc.RegisterSDK(s.vim, s.vim.Path+"/vimService")
 	s.host = s.vim.Any("HostSystem").(*simulator.HostSystem)
 	s.dc = s.vim.Any("Datacenter").(*simulator.Datacenter)
+	s.license()
 	if err := s.makeStores(ctx); err != nil {
 		return err
 	}
 	return s.makeNetworks(ctx)
+}
+
+// license says which edition the host has.
+func (s *Server) license() {
+	ref := s.svc.Context.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance).Content.LicenseManager
+	m, ok := s.vim.Get(*ref).(*simulator.LicenseManager)
+	if !ok || !s.cfg.FreeLicence {
+		return
+	}
+	m.Licenses = []types.LicenseManagerLicenseInfo{{LicenseKey: "00000-00000-00000-00000-00000", EditionKey: "esxBasic", Name: "VMware vSphere Hypervisor", CostUnit: "cpuPackage"}}
+}
+
+// freeSpace takes what the VMs use off each datastore's capacity.
+func (s *Server) freeSpace() {
+	for _, st := range s.stores {
+		free := st.spec.Capacity
+		for _, m := range s.machines {
+			for _, u := range m.obj.Storage.PerDatastoreUsage {
+				if u.Datastore == st.obj.Self {
+					free -= u.Committed
+				}
+			}
+		}
+		st.obj.Summary.FreeSpace = max(free, 0)
+		st.obj.Info.GetDatastoreInfo().FreeSpace = st.obj.Summary.FreeSpace
+	}
 }
 
 func (s *Server) makeStores(ctx *simulator.Context) error {

@@ -111,6 +111,7 @@ func (s *Server) start() error {
 			return err
 		}
 	}
+	s.freeSpace()
 	for _, m := range s.machines {
 		if k := s.state.VMs[m.spec.InstanceUUID]; k != nil && k.Unregistered {
 			s.withdraw(m)
@@ -145,12 +146,20 @@ func (s *Server) serve() error {
 			return s.cert, nil
 		}}
 	s.front = &http.Server{Handler: http.HandlerFunc(s.route), TLSConfig: s.tls, ErrorLog: log.New(s.cfg.Log, "", 0),
-		ReadHeaderTimeout: time.Minute, ConnState: s.connState}
+		ReadHeaderTimeout: time.Minute, ConnState: s.connState,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if t, ok := c.(*tls.Conn); ok && !s.cfg.HTTP2 { // over HTTP/2 bodies share a connection
+				if k, ok := t.NetConn().(*corked); ok {
+					ctx = context.WithValue(ctx, corkKey{}, k)
+				}
+			}
+			return ctx
+		}}
 	var p http.Protocols
 	p.SetHTTP1(true)
 	p.SetHTTP2(s.cfg.HTTP2)
 	s.front.Protocols = &p
-	s.serving.Go(func() { _ = s.front.Serve(tls.NewListener(l, s.tls)) })
+	s.serving.Go(func() { _ = s.front.Serve(tls.NewListener(corkListener{l}, s.tls)) })
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 
 	"github.com/vmware/govmomi/vim25/types"
-	"golang.org/x/time/rate"
 )
 
 // EndSessions ends every session; calls that wait are told so.
@@ -36,7 +35,7 @@ func (s *Server) SetRate(bytesPerSecond int64) {
 		s.rate.Store(nil)
 		return
 	}
-	s.rate.Store(rate.NewLimiter(rate.Limit(bytesPerSecond), 256<<10))
+	s.rate.Store(newLimiter(bytesPerSecond))
 }
 
 // FailSOAP adds a line to the fault script.
