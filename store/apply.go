@@ -102,7 +102,7 @@ func (s *Store) Cancel(ctx context.Context, uid string, who engine.Person) error
 		if _, err := running(ctx, q, uid); err != nil {
 			return err
 		}
-		if _, err := q.Want(ctx, string(engine.WantCancel), uid); err != nil {
+		if _, err := q.SetWant(ctx, db.SetWantParams{Want: string(engine.WantCancel), Uid: uid}); err != nil {
 			return err
 		}
 		return s.audit(ctx, q, who, uid, "cancelled")

@@ -42,9 +42,14 @@ func (s *Store) copyTo(ctx context.Context, draft *os.File) error {
 	if err := s.present(); err != nil {
 		return err
 	}
+	from, err := sql.Open("sqlite", source(s.file, copying))
+	if err != nil {
+		return err
+	}
 	// Nobody else knows the file yet, and the place may be a network file system that cannot lock.
 	u := url.URL{Scheme: "file", Path: draft.Name(), RawQuery: "nolock=1"}
-	if _, err := s.reader.ExecContext(ctx, "VACUUM INTO ?", u.String()); err != nil {
+	_, err = from.ExecContext(ctx, "VACUUM INTO ?", u.String())
+	if err = errors.Join(err, from.Close()); err != nil {
 		return err
 	}
 	if err := draft.Sync(); err != nil {

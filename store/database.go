@@ -31,14 +31,16 @@ var (
 		{"busy_timeout", "5000"}, {"foreign_keys", "1"}, {"synchronous", "2"}, {"journal_mode", "wal"},
 		{"trusted_schema", "0"}, {"cell_size_check", "1"}, {"temp_store", "2"}, {"journal_size_limit", "67108864"},
 	}
-	making = []pragma{{"busy_timeout", "5000"}, {"synchronous", "2"}, {"journal_mode", "delete"}}
+	// A backup reads, but SQLite counts writing another file as a write.
+	copying = []pragma{{"busy_timeout", "5000"}}
+	making  = []pragma{{"busy_timeout", "5000"}, {"synchronous", "2"}, {"journal_mode", "delete"}}
 )
 
 // source is the name by which the driver opens file, which must exist.
 func source(file string, ps []pragma) string {
 	q := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}}
 	for _, p := range ps {
-		if p.name == "query_only" {
+		if p.name == "query_only" { // a reader takes no lock that a writer waits for
 			q.Set("_txlock", "deferred")
 		}
 		q.Add("_pragma", p.name+"("+p.value+")")

@@ -103,7 +103,7 @@ func (s *Store) closeDecision(ctx context.Context, q *db.Queries, uid, id string
 	case err != nil:
 		return err
 	}
-	return q.CloseDecision(ctx, nanos(s.clock()), id)
+	return q.CloseDecision(ctx, db.CloseDecisionParams{Closed: nanos(s.clock()), ID: id})
 }
 
 func questions(rows []db.Decision) ([]engine.Decision, error) {

@@ -80,7 +80,7 @@ func (s *Store) PutEndpoint(ctx context.Context, e engine.Endpoint, who engine.P
 // Refresh asks the engine to list an endpoint anew.
 func (s *Store) Refresh(ctx context.Context, name string, who engine.Person) error {
 	return s.write(ctx, fmt.Sprintf("refresh endpoint %q", name), "", func(q *db.Queries) error {
-		n, err := q.AskRefresh(ctx, nanos(s.clock()), name)
+		n, err := q.AskRefresh(ctx, db.AskRefreshParams{Asked: nanos(s.clock()), Name: name})
 		if err == nil && n == 0 {
 			err = engine.ErrNotFound
 		}

@@ -18,9 +18,9 @@ func (s *Store) Events(ctx context.Context, uid string, after int64, limit int) 
 	err = s.read(ctx, "read events", func(q *db.Queries) error {
 		var rows []db.Event
 		if uid == "" {
-			rows, err = q.AllEvents(ctx, after, int64(limit))
+			rows, err = q.AllEvents(ctx, db.AllEventsParams{Seq: after, Limit: int64(limit)})
 		} else {
-			rows, err = q.Events(ctx, uid, after, int64(limit))
+			rows, err = q.Events(ctx, db.EventsParams{Migration: uid, Seq: after, Limit: int64(limit)})
 		}
 		all = make([]engine.Event, len(rows))
 		for i, r := range rows {

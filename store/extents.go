@@ -66,7 +66,7 @@ func putExtents(ctx context.Context, q *db.Queries, uid string, areas [][]byte) 
 		}
 	}
 	for disk := range there {
-		if err := q.DropExtents(ctx, uid, disk); err != nil {
+		if err := q.DropExtents(ctx, db.DropExtentsParams{Migration: uid, Disk: disk}); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ func (s *Store) Find(ctx context.Context, key string) (m engine.Migration, err e
 			return engine.ErrNotFound
 		}
 		low := strings.ToLower(key)
-		found, err := q.Candidates(ctx, key, low, low+"\x7f")
+		found, err := q.Candidates(ctx, db.CandidatesParams{Name: key, Low: low, High: low + "\x7f"})
 		if err != nil {
 			return err
 		}

@@ -24,9 +24,9 @@ func (s *Store) PutInventory(ctx context.Context, endpoint string, vms []machine
 		var n int64
 		var err error
 		if failure != "" {
-			n, err = q.InventoryFailed(ctx, failure, endpoint)
+			n, err = q.InventoryFailed(ctx, db.InventoryFailedParams{Failure: failure, Name: endpoint})
 		} else {
-			n, err = q.InventoryTaken(ctx, nanos(s.clock()), about, endpoint)
+			n, err = q.InventoryTaken(ctx, db.InventoryTakenParams{Taken: nanos(s.clock()), About: about, Name: endpoint})
 		}
 		if err == nil && n == 0 {
 			err = engine.ErrNotFound
@@ -38,7 +38,7 @@ func (s *Store) PutInventory(ctx context.Context, endpoint string, vms []machine
 			return err
 		}
 		for i, t := range texts {
-			if err := q.AddListed(ctx, endpoint, int64(i), t); err != nil {
+			if err := q.AddListed(ctx, db.AddListedParams{Endpoint: endpoint, Place: int64(i), Vm: t}); err != nil {
 				return err
 			}
 		}

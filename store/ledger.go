@@ -40,7 +40,7 @@ func (s *Store) Ledger(uid string, disk int) transfer.Ledger { return &ledger{s,
 // ResetLedger forgets the chunks of a disk.
 func (s *Store) ResetLedger(ctx context.Context, uid string, disk int) error {
 	return s.write(ctx, fmt.Sprintf("reset the ledger of disk %d of %s", disk, short(uid)), "ledger reset", func(q *db.Queries) error {
-		return q.DropLedger(ctx, uid, int64(disk))
+		return q.DropLedger(ctx, db.DropLedgerParams{Migration: uid, Disk: int64(disk)})
 	})
 }
 
@@ -59,9 +59,9 @@ func (l *ledger) Record(ctx context.Context, chunks []transfer.Chunk) error {
 		return nil
 	}
 	return l.s.write(ctx, "record in the "+l.name(), "ledger", func(q *db.Queries) error {
-		id, err := q.Ledger(ctx, l.uid, int64(l.disk))
+		id, err := q.Ledger(ctx, db.LedgerParams{Migration: l.uid, Disk: int64(l.disk)})
 		if errors.Is(err, sql.ErrNoRows) {
-			id, err = q.AddLedger(ctx, l.uid, int64(l.disk))
+			id, err = q.AddLedger(ctx, db.AddLedgerParams{Migration: l.uid, Disk: int64(l.disk)})
 		}
 		if orphan(err) {
 			return engine.ErrNotFound
@@ -88,7 +88,7 @@ func (l *ledger) Record(ctx context.Context, chunks []transfer.Chunk) error {
 }
 
 func segment(ctx context.Context, q *db.Queries, ledger, n int64) ([]byte, error) {
-	r, err := q.ChunkRun(ctx, ledger, n)
+	r, err := q.ChunkRun(ctx, db.ChunkRunParams{Ledger: ledger, Segment: n})
 	if errors.Is(err, sql.ErrNoRows) {
 		return make([]byte, segmentSize), nil
 	}
@@ -101,25 +101,31 @@ func segment(ctx context.Context, q *db.Queries, ledger, n int64) ([]byte, error
 // Load gives all recorded chunks, by index.
 func (l *ledger) Load(ctx context.Context) (all []transfer.Chunk, err error) {
 	err = l.s.read(ctx, "load the "+l.name(), func(q *db.Queries) error {
-		rows, err := q.ChunkRuns(ctx, l.uid, int64(l.disk))
-		if err != nil {
-			return err
-		}
-		all = make([]transfer.Chunk, 0, len(rows)*segmentChunks)
-		for _, r := range rows {
-			if err := sound(r.Sums, r.Digest); err != nil {
+		for from := int64(0); ; {
+			rows, err := q.ChunkRuns(ctx, db.ChunkRunsParams{Migration: l.uid, Disk: int64(l.disk), Segment: from})
+			if err != nil || len(rows) == 0 {
 				return err
 			}
-			for i := range int64(segmentChunks) {
-				if r.Sums[i/8]&(1<<(i%8)) != 0 {
-					at := segmentMap + 32*i
-					all = append(all, transfer.Chunk{Index: r.Segment*segmentChunks + i, Sum: [32]byte(r.Sums[at : at+32])})
+			for _, r := range rows {
+				if err := sound(r.Sums, r.Digest); err != nil {
+					return err
 				}
+				all = chunksOf(all, r.Segment, r.Sums)
 			}
+			from = rows[len(rows)-1].Segment + 1
 		}
-		return nil
 	})
 	return all, err
+}
+
+func chunksOf(all []transfer.Chunk, segment int64, sums []byte) []transfer.Chunk {
+	for i := range int64(segmentChunks) {
+		if sums[i/8]&(1<<(i%8)) != 0 {
+			at := segmentMap + 32*i
+			all = append(all, transfer.Chunk{Index: segment*segmentChunks + i, Sum: [32]byte(sums[at : at+32])})
+		}
+	}
+	return all
 }
 
 func digest(seg []byte) int64 { return int64(crc32.Checksum(seg, castagnoli)) }

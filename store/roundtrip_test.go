@@ -214,4 +214,3 @@ func TestMomentsAreExact(t *testing.T) {
 		t.Errorf("no moment became %v", l.NotUntil)
 	}
 }
-

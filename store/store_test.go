@@ -128,4 +128,3 @@ func changed(t testing.TB, s *store.Store) int64 {
 	t.Helper()
 	return must(s.Changed(t.Context()))(t)
 }
-

@@ -77,8 +77,13 @@ const closeDecision = `-- name: CloseDecision :exec
 UPDATE decisions SET version = version + 1, closed = ? WHERE id = ? AND closed = 0
 `
 
-func (q *Queries) CloseDecision(ctx context.Context, closed int64, iD string) error {
-	_, err := q.db.ExecContext(ctx, closeDecision, closed, iD)
+type CloseDecisionParams struct {
+	Closed int64
+	ID     string
+}
+
+func (q *Queries) CloseDecision(ctx context.Context, arg CloseDecisionParams) error {
+	_, err := q.db.ExecContext(ctx, closeDecision, arg.Closed, arg.ID)
 	return err
 }
 

@@ -38,8 +38,13 @@ const allEvents = `-- name: AllEvents :many
 SELECT seq, migration, at, level, phase, reason, message FROM events WHERE seq > ? ORDER BY seq LIMIT ?
 `
 
-func (q *Queries) AllEvents(ctx context.Context, seq int64, limit int64) ([]Event, error) {
-	rows, err := q.db.QueryContext(ctx, allEvents, seq, limit)
+type AllEventsParams struct {
+	Seq   int64
+	Limit int64
+}
+
+func (q *Queries) AllEvents(ctx context.Context, arg AllEventsParams) ([]Event, error) {
+	rows, err := q.db.QueryContext(ctx, allEvents, arg.Seq, arg.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +78,14 @@ const events = `-- name: Events :many
 SELECT seq, migration, at, level, phase, reason, message FROM events WHERE migration = ? AND seq > ? ORDER BY seq LIMIT ?
 `
 
-func (q *Queries) Events(ctx context.Context, migration string, seq int64, limit int64) ([]Event, error) {
-	rows, err := q.db.QueryContext(ctx, events, migration, seq, limit)
+type EventsParams struct {
+	Migration string
+	Seq       int64
+	Limit     int64
+}
+
+func (q *Queries) Events(ctx context.Context, arg EventsParams) ([]Event, error) {
+	rows, err := q.db.QueryContext(ctx, events, arg.Migration, arg.Seq, arg.Limit)
 	if err != nil {
 		return nil, err
 	}

@@ -46,8 +46,13 @@ const dropExtents = `-- name: DropExtents :exec
 DELETE FROM extents WHERE migration = ? AND disk = ?
 `
 
-func (q *Queries) DropExtents(ctx context.Context, migration string, disk int64) error {
-	_, err := q.db.ExecContext(ctx, dropExtents, migration, disk)
+type DropExtentsParams struct {
+	Migration string
+	Disk      int64
+}
+
+func (q *Queries) DropExtents(ctx context.Context, arg DropExtentsParams) error {
+	_, err := q.db.ExecContext(ctx, dropExtents, arg.Migration, arg.Disk)
 	return err
 }
 

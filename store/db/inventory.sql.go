@@ -13,8 +13,14 @@ const addListed = `-- name: AddListed :exec
 INSERT INTO inventory (endpoint, place, vm) VALUES (?, ?, ?)
 `
 
-func (q *Queries) AddListed(ctx context.Context, endpoint string, place int64, vm string) error {
-	_, err := q.db.ExecContext(ctx, addListed, endpoint, place, vm)
+type AddListedParams struct {
+	Endpoint string
+	Place    int64
+	Vm       string
+}
+
+func (q *Queries) AddListed(ctx context.Context, arg AddListedParams) error {
+	_, err := q.db.ExecContext(ctx, addListed, arg.Endpoint, arg.Place, arg.Vm)
 	return err
 }
 
@@ -22,8 +28,13 @@ const askRefresh = `-- name: AskRefresh :execrows
 UPDATE endpoints SET asked = ? WHERE name = ?
 `
 
-func (q *Queries) AskRefresh(ctx context.Context, asked int64, name string) (int64, error) {
-	result, err := q.db.ExecContext(ctx, askRefresh, asked, name)
+type AskRefreshParams struct {
+	Asked int64
+	Name  string
+}
+
+func (q *Queries) AskRefresh(ctx context.Context, arg AskRefreshParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, askRefresh, arg.Asked, arg.Name)
 	if err != nil {
 		return 0, err
 	}
@@ -140,8 +151,13 @@ const inventoryFailed = `-- name: InventoryFailed :execrows
 UPDATE endpoints SET failure = ? WHERE name = ?
 `
 
-func (q *Queries) InventoryFailed(ctx context.Context, failure string, name string) (int64, error) {
-	result, err := q.db.ExecContext(ctx, inventoryFailed, failure, name)
+type InventoryFailedParams struct {
+	Failure string
+	Name    string
+}
+
+func (q *Queries) InventoryFailed(ctx context.Context, arg InventoryFailedParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, inventoryFailed, arg.Failure, arg.Name)
 	if err != nil {
 		return 0, err
 	}
@@ -152,8 +168,14 @@ const inventoryTaken = `-- name: InventoryTaken :execrows
 UPDATE endpoints SET taken = ?, about = ?, failure = '' WHERE name = ?
 `
 
-func (q *Queries) InventoryTaken(ctx context.Context, taken int64, about string, name string) (int64, error) {
-	result, err := q.db.ExecContext(ctx, inventoryTaken, taken, about, name)
+type InventoryTakenParams struct {
+	Taken int64
+	About string
+	Name  string
+}
+
+func (q *Queries) InventoryTaken(ctx context.Context, arg InventoryTakenParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, inventoryTaken, arg.Taken, arg.About, arg.Name)
 	if err != nil {
 		return 0, err
 	}

@@ -13,8 +13,13 @@ const addLedger = `-- name: AddLedger :one
 INSERT INTO ledgers (migration, disk) VALUES (?, ?) RETURNING id
 `
 
-func (q *Queries) AddLedger(ctx context.Context, migration string, disk int64) (int64, error) {
-	row := q.db.QueryRowContext(ctx, addLedger, migration, disk)
+type AddLedgerParams struct {
+	Migration string
+	Disk      int64
+}
+
+func (q *Queries) AddLedger(ctx context.Context, arg AddLedgerParams) (int64, error) {
+	row := q.db.QueryRowContext(ctx, addLedger, arg.Migration, arg.Disk)
 	var id int64
 	err := row.Scan(&id)
 	return id, err
@@ -24,13 +29,18 @@ const chunkRun = `-- name: ChunkRun :one
 SELECT digest, sums FROM chunks WHERE ledger = ? AND segment = ?
 `
 
+type ChunkRunParams struct {
+	Ledger  int64
+	Segment int64
+}
+
 type ChunkRunRow struct {
 	Digest int64
 	Sums   []byte
 }
 
-func (q *Queries) ChunkRun(ctx context.Context, ledger int64, segment int64) (ChunkRunRow, error) {
-	row := q.db.QueryRowContext(ctx, chunkRun, ledger, segment)
+func (q *Queries) ChunkRun(ctx context.Context, arg ChunkRunParams) (ChunkRunRow, error) {
+	row := q.db.QueryRowContext(ctx, chunkRun, arg.Ledger, arg.Segment)
 	var i ChunkRunRow
 	err := row.Scan(&i.Digest, &i.Sums)
 	return i, err
@@ -38,8 +48,14 @@ func (q *Queries) ChunkRun(ctx context.Context, ledger int64, segment int64) (Ch
 
 const chunkRuns = `-- name: ChunkRuns :many
 SELECT c.segment, c.digest, c.sums FROM chunks c JOIN ledgers l ON l.id = c.ledger
-WHERE l.migration = ? AND l.disk = ? ORDER BY c.segment
+WHERE l.migration = ? AND l.disk = ? AND c.segment >= ? ORDER BY c.segment LIMIT 256
 `
+
+type ChunkRunsParams struct {
+	Migration string
+	Disk      int64
+	Segment   int64
+}
 
 type ChunkRunsRow struct {
 	Segment int64
@@ -47,8 +63,8 @@ type ChunkRunsRow struct {
 	Sums    []byte
 }
 
-func (q *Queries) ChunkRuns(ctx context.Context, migration string, disk int64) ([]ChunkRunsRow, error) {
-	rows, err := q.db.QueryContext(ctx, chunkRuns, migration, disk)
+func (q *Queries) ChunkRuns(ctx context.Context, arg ChunkRunsParams) ([]ChunkRunsRow, error) {
+	rows, err := q.db.QueryContext(ctx, chunkRuns, arg.Migration, arg.Disk, arg.Segment)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +90,13 @@ const dropLedger = `-- name: DropLedger :exec
 DELETE FROM ledgers WHERE migration = ? AND disk = ?
 `
 
-func (q *Queries) DropLedger(ctx context.Context, migration string, disk int64) error {
-	_, err := q.db.ExecContext(ctx, dropLedger, migration, disk)
+type DropLedgerParams struct {
+	Migration string
+	Disk      int64
+}
+
+func (q *Queries) DropLedger(ctx context.Context, arg DropLedgerParams) error {
+	_, err := q.db.ExecContext(ctx, dropLedger, arg.Migration, arg.Disk)
 	return err
 }
 
@@ -83,8 +104,13 @@ const ledger = `-- name: Ledger :one
 SELECT id FROM ledgers WHERE migration = ? AND disk = ?
 `
 
-func (q *Queries) Ledger(ctx context.Context, migration string, disk int64) (int64, error) {
-	row := q.db.QueryRowContext(ctx, ledger, migration, disk)
+type LedgerParams struct {
+	Migration string
+	Disk      int64
+}
+
+func (q *Queries) Ledger(ctx context.Context, arg LedgerParams) (int64, error) {
+	row := q.db.QueryRowContext(ctx, ledger, arg.Migration, arg.Disk)
 	var id int64
 	err := row.Scan(&id)
 	return id, err

@@ -157,14 +157,20 @@ const candidates = `-- name: Candidates :many
 SELECT uid, name, phase FROM migrations WHERE name = ?1 OR (uid >= ?2 AND uid < ?3) ORDER BY seq DESC
 `
 
+type CandidatesParams struct {
+	Name string
+	Low  string
+	High string
+}
+
 type CandidatesRow struct {
 	Uid   string
 	Name  string
 	Phase string
 }
 
-func (q *Queries) Candidates(ctx context.Context, name string, low string, high string) ([]CandidatesRow, error) {
-	rows, err := q.db.QueryContext(ctx, candidates, name, low, high)
+func (q *Queries) Candidates(ctx context.Context, arg CandidatesParams) ([]CandidatesRow, error) {
+	rows, err := q.db.QueryContext(ctx, candidates, arg.Name, arg.Low, arg.High)
 	if err != nil {
 		return nil, err
 	}
@@ -519,6 +525,23 @@ func (q *Queries) SaveStatus(ctx context.Context, arg SaveStatusParams) (int64, 
 	return result.RowsAffected()
 }
 
+const setWant = `-- name: SetWant :execrows
+UPDATE migrations SET want = ? WHERE uid = ? AND ended = 0
+`
+
+type SetWantParams struct {
+	Want string
+	Uid  string
+}
+
+func (q *Queries) SetWant(ctx context.Context, arg SetWantParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, setWant, arg.Want, arg.Uid)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const standing = `-- name: Standing :one
 SELECT version, generation, phase, ended, document FROM migrations WHERE uid = ?
 `
@@ -542,16 +565,4 @@ func (q *Queries) Standing(ctx context.Context, uid string) (StandingRow, error)
 		&i.Document,
 	)
 	return i, err
-}
-
-const want = `-- name: Want :execrows
-UPDATE migrations SET want = ? WHERE uid = ? AND ended = 0
-`
-
-func (q *Queries) Want(ctx context.Context, want string, uid string) (int64, error) {
-	result, err := q.db.ExecContext(ctx, want, want, uid)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
 }

@@ -16,4 +16,4 @@ ON CONFLICT (ledger, segment) DO UPDATE SET digest = excluded.digest, sums = exc
 
 -- name: ChunkRuns :many
 SELECT c.segment, c.digest, c.sums FROM chunks c JOIN ledgers l ON l.id = c.ledger
-WHERE l.migration = ? AND l.disk = ? ORDER BY c.segment;
+WHERE l.migration = ? AND l.disk = ? AND c.segment >= ? ORDER BY c.segment LIMIT 256;

@@ -24,7 +24,7 @@ UPDATE migrations SET
 	vm = ?, source = ?, namespace = ?, target = ?, document = ?
 WHERE uid = ? AND generation = ? AND ended = 0;
 
--- name: Want :execrows
+-- name: SetWant :execrows
 UPDATE migrations SET want = ? WHERE uid = ? AND ended = 0;
 
 -- name: RaiseRetry :execrows

@@ -1,3 +1,0 @@
-package store_test
-
-var acts = map[string]func(dir string) error{}

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"landfall/engine/fault"
+)
+
+// newer is this program's schema and a step that a later program adds.
+func newer(t *testing.T, step string) fs.FS {
+	t.Helper()
+	all := fstest.MapFS{"00002_later.sql": {Data: []byte("-- +goose Up\n" + step)}}
+	names, err := fs.ReadDir(schema(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		b, err := fs.ReadFile(schema(), n.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[n.Name()] = &fstest.MapFile{Data: b}
+	}
+	return all
+}
+
+func TestUpgrade(t *testing.T) {
+	dir := t.TempDir() + "/workspace"
+	s, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	version := func() (v int64) {
+		if err := s.writer.QueryRow("PRAGMA user_version").Scan(&v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := version(); v != schemaVersion {
+		t.Errorf("a new database has schema %d and the program knows %d", v, schemaVersion)
+	}
+	if err := upgrade(t.Context(), s.writer, dir, newer(t, "CREATE TABLE later (n INTEGER) STRICT; CREATE TABLE later (n INTEGER) STRICT;")); err == nil {
+		t.Error("a broken step is not told")
+	}
+	if v := version(); v != schemaVersion {
+		t.Errorf("schema %d after a broken step", v)
+	}
+	if _, err := s.writer.Exec("SELECT * FROM later"); err == nil {
+		t.Error("a broken step left half of itself")
+	}
+	if err := upgrade(t.Context(), s.writer, dir, newer(t, "CREATE TABLE later (n INTEGER) STRICT;")); err != nil {
+		t.Fatal(err)
+	}
+	if v := version(); v != 2 {
+		t.Errorf("schema %d after the step", v)
+	}
+	if _, err := Open(t.Context(), dir, Options{}); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "newer landfall (schema 2; this one knows 1)") {
+		t.Errorf("the older program on it: %v", err)
+	}
+}
