@@ -1,0 +1,83 @@
+// Package pages says what the pages of the console have in common: they are given keys and snapshots, draw themselves
+// into a size, and answer with an action that the root carries out. A page never does any I/O and never imports a driver.
+package pages
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"landfall/engine"
+	"landfall/engine/preflight"
+	"landfall/engine/spec"
+	"landfall/ui/feed"
+	"landfall/ui/keymap"
+	"landfall/ui/theme"
+)
+
+// Page is one screen.
+type Page interface {
+	// Set gives the page the newest snapshot and may answer with work to be done aside.
+	Set(s *feed.Snapshot) Action
+	// Update takes a key, a paste, or the result of work that the page asked for.
+	Update(msg tea.Msg) Action
+	// View draws the page.
+	View(width, height int) string
+	// Back tells whether esc meant something on the page itself.
+	Back() bool
+	// Typing tells whether keys are text.
+	Typing() bool
+	// Keys are the page's own keys, the most wanted first.
+	Keys() []keymap.Binding
+	// Selected is what a copy takes, "" for nothing.
+	Selected() string
+	// Theme changes the look.
+	Theme(th theme.Theme)
+}
+
+// Action is what a page or a dialog wants done: one of the types below, or nil.
+type Action any
+
+// What is shown.
+type (
+	// Open shows a migration.
+	Open struct{ UID string }
+	// AskDecision opens a decision's dialog.
+	AskDecision struct{ Decision engine.Decision }
+	// AskCancel opens the dialog that cancels a migration.
+	AskCancel struct{ UID string }
+	// AskStart opens the dialog that starts migrations.
+	AskStart struct{ VMs []engine.Listed }
+	// Say shows a line until the next key.
+	Say struct{ Text string }
+	// Aside runs work on a goroutine of its own; its result comes back to the page.
+	Aside struct{ Work tea.Cmd }
+)
+
+// What is done.
+type (
+	// GiveAnswer answers a decision.
+	GiveAnswer struct {
+		Decision engine.Decision
+		Option   engine.Option
+	}
+	// CancelMigration makes cancelling a durable want.
+	CancelMigration struct{ UID, Name string }
+	// RetryNow ends a rest.
+	RetryNow struct{ UID, Name string }
+	// Start makes migrations of documents.
+	Start struct{ Documents []spec.Document }
+	// Refresh lists all sources anew.
+	Refresh struct{}
+)
+
+// Changes tells whether an action changes anything, which a read-only console refuses.
+func Changes(a Action) bool {
+	switch a.(type) {
+	case AskDecision, AskCancel, AskStart, GiveAnswer, CancelMigration, RetryNow, Start, Refresh:
+		return true
+	}
+	return false
+}
+
+// Verdict judges a VM for the inventory: a short label and the weight of its worst finding, "" for none. It is pure and
+// may be called from any goroutine.
+type Verdict func(engine.Listed) (label string, level preflight.Level)
