@@ -219,10 +219,11 @@ func (t *turn) startCopy(src sources.Source, i int) {
 			return nil, err
 		}
 		if prove {
+			// All of the disk, not only what the source called allocated: a map that lies is found out.
 			if err := src.ProveOff(ctx, vm); err != nil {
 				return nil, err
 			}
-			if err := transfer.Prove(ctx, disk, res.Digests, state.throttle); err != nil {
+			if err := transfer.Prove(ctx, transfer.Proof{Disk: disk, Ledger: e.Store.Ledger(uid, i), Throttle: state.throttle}); err != nil {
 				return nil, err
 			}
 		}

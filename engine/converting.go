@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"landfall/engine/fault"
 	"landfall/engine/spec"
 	"landfall/engine/transfer"
+	"landfall/targets"
 )
 
 // Converter makes other formats of raw images.
@@ -18,8 +20,15 @@ type Converter interface {
 	// Convert makes out of raw, checks it, compares its contents with raw, and describes it. out is replaced as a whole or
 	// not at all; it may be called again after any interruption. A missing or too old tool is Blocked.
 	Convert(ctx context.Context, raw, out string) (Artifact, error)
-	// Check looks whether the file is the artifact that was described: format, length and digest.
-	Check(ctx context.Context, a Artifact) error
+	// Open opens an artifact of a disk of size bytes for delivery; a file that is not the one that was described is
+	// fault.Damaged.
+	Open(ctx context.Context, a Artifact, size int64) (Delivery, error)
+}
+
+// Delivery is an artifact that was opened; whoever opened it closes it.
+type Delivery interface {
+	targets.Artifact
+	io.Closer
 }
 
 // converting has a checked artifact for every disk.

@@ -14,9 +14,9 @@ import (
 
 // Server offers artifacts to the cluster, for delivery HTTP.
 type Server interface {
-	// Offer serves the artifact on the address until it is withdrawn. The same key again, also by another process of this
-	// workspace, gives the same credentials and authority.
-	Offer(ctx context.Context, address, key string, a targets.Artifact) (*targets.Pull, error)
+	// Offer serves the artifact on the address until it is withdrawn; open is called, and what it gives closed, by the
+	// server. The same key again, also by another process of this workspace, gives the same credentials and authority.
+	Offer(ctx context.Context, address, key string, open func(context.Context) (Delivery, error)) (*targets.Pull, error)
 	Withdraw(key string)
 }
 
@@ -121,11 +121,7 @@ func (t *turn) offer(ctx context.Context) error {
 		if st.Disks[i].Imported {
 			continue
 		}
-		a, err := t.artifact(ctx, i)
-		if err != nil {
-			return err
-		}
-		pull, err := t.e.Serve.Offer(ctx, t.options().Destination.ServeAddress, t.jobKey("serve", i), a)
+		pull, err := t.e.Serve.Offer(ctx, t.options().Destination.ServeAddress, t.jobKey("serve", i), t.opener(i))
 		if err != nil {
 			return fmt.Errorf("serve disk %d on %s: %w", i, t.options().Destination.ServeAddress, err)
 		}
@@ -233,7 +229,7 @@ func (importing) act(ctx context.Context, t *turn, o Observation) error {
 		case "remove":
 			err = target.Remove(ctx, t.owner(), targets.Ref{Kind: "datavolume", Namespace: t.owner().Namespace, Name: v.Name})
 		case "deliver":
-			err = t.deliver(ctx, target, m.disk)
+			t.deliver(target, m.disk)
 		}
 		if err != nil {
 			return fmt.Errorf("%s volume %s: %w", m.do, v.Name, err)
@@ -243,23 +239,25 @@ func (importing) act(ctx context.Context, t *turn, o Observation) error {
 }
 
 // deliver sends an artifact into its volume.
-func (t *turn) deliver(ctx context.Context, target targets.Target, i int) error {
-	a, err := t.artifact(ctx, i)
-	if err != nil {
-		return err
-	}
-	owner, v, sent := t.owner(), t.m.Status.Plan.Volumes[i], new(atomic.Int64)
+func (t *turn) deliver(target targets.Target, i int) {
+	owner, v, sent, open := t.owner(), t.m.Status.Plan.Volumes[i], new(atomic.Int64), t.opener(i)
 	t.e.jobs.start(t.jobKey("deliver", i), sent, func(ctx context.Context) (any, error) {
+		a, err := open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer a.Close()
 		return nil, target.Deliver(ctx, owner, v, a, func(n int64) { sent.Store(n) })
 	}, t.r.wake)
-	return nil
 }
 
-// artifact opens what is delivered for a disk.
-func (t *turn) artifact(ctx context.Context, i int) (targets.Artifact, error) {
-	d := t.m.Status.Disks[i]
-	if d.Artifact.Format == "raw" {
-		return transfer.OpenArtifact(ctx, d.Artifact.Path, d.Size, t.e.Store.Ledger(t.m.UID, i))
+// opener opens what is delivered for a disk; it outlives the turn.
+func (t *turn) opener(i int) func(context.Context) (Delivery, error) {
+	e, uid, size, a := t.e, t.m.UID, t.m.Status.Disks[i].Size, *t.m.Status.Disks[i].Artifact
+	return func(ctx context.Context) (Delivery, error) {
+		if a.Format == "raw" {
+			return transfer.OpenArtifact(ctx, nil, a.Path, size, e.Store.Ledger(uid, i))
+		}
+		return e.Convert.Open(ctx, a, size)
 	}
-	return transfer.OpenFile(d.Artifact.Path, d.Artifact.Format, d.Size, d.Artifact.Digest)
 }

@@ -32,15 +32,13 @@ func (preparing) observe(ctx context.Context, t *turn) (Observation, error) {
 	if err != nil {
 		return Observation{}, err
 	}
-	if st.Power, err = src.Power(ctx, st.Inventory.Ref); err != nil {
-		return Observation{}, err
-	}
-	if st.Power != machine.Off {
-		return t.seePower()
-	}
 	vm, err := src.Inspect(ctx, st.Inventory.Ref)
 	if err != nil {
 		return Observation{}, err
+	}
+	if st.Power = vm.Power; st.Power != machine.Off {
+		st.Inventory.Tools = vm.Tools
+		return t.seePower()
 	}
 	if err := t.sameDisks(vm); err != nil {
 		return Observation{}, err

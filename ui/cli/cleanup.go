@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -86,7 +87,7 @@ func (a *app) clean(ctx context.Context, s *store.Store, ms []engine.Migration) 
 		return err
 	}
 	defer lock.Unlock()
-	e, err := a.engineFor(s)
+	e, err := newEngine(a.workspace, s, slog.New(slog.DiscardHandler), engineOptions{})
 	if err != nil {
 		return err
 	}

@@ -23,21 +23,29 @@ const logName = "engine.log"
 
 // engine runs the engine of the workspace, in the foreground.
 func (a *app) engine() *cobra.Command {
-	var permits int
+	var o engineOptions
 	cmd := &cobra.Command{Use: "engine", Short: "Run the engine of the workspace (the console starts it by itself)", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.mayChange(); err != nil {
 				return err
 			}
-			return a.runEngine(cmd.Context(), permits)
+			return a.runEngine(cmd.Context(), o)
 		}}
-	cmd.Flags().IntVar(&permits, "permits", 2, "disks copied from one ESXi host at once; 0 starts no copies")
+	f := cmd.Flags()
+	f.IntVar(&o.permits, "permits", 2, "disks copied from one ESXi host at once; 0 starts no copies")
+	f.DurationVar(&o.poll, "poll", 2*time.Second, "how often a checkpoint that waits is looked at again")
+	f.DurationVar(&o.backoff, "backoff", 5*time.Second, "first wait before a retry; it doubles with every attempt")
 	cmd.AddCommand(&cobra.Command{Use: "stop", Short: "Stop the engine at its next safe point", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.stopEngine(cmd.Context()) }})
 	return cmd
 }
 
-func (a *app) runEngine(ctx context.Context, permits int) error {
+type engineOptions struct {
+	permits       int
+	poll, backoff time.Duration
+}
+
+func (a *app) runEngine(ctx context.Context, o engineOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	signal.Ignore(syscall.SIGHUP)
@@ -52,7 +60,7 @@ func (a *app) runEngine(ctx context.Context, permits int) error {
 	}
 	defer lock.Unlock()
 	log := slog.New(slog.NewTextHandler(a.Err, nil))
-	e, err := newEngine(a.workspace, s, log, permits)
+	e, err := newEngine(a.workspace, s, log, o)
 	if err != nil {
 		return err
 	}
@@ -119,13 +127,10 @@ func (a *app) stopEngine(ctx context.Context) error {
 	if err := a.mayChange(); err != nil {
 		return err
 	}
-	if !store.EngineAlive(a.workspace) {
+	h, runs := store.EngineHolder(a.workspace)
+	if !runs || h.PID == 0 {
 		fmt.Fprintln(a.Out, "no engine runs in "+a.workspace)
 		return nil
-	}
-	h, err := store.EngineHolder(a.workspace)
-	if err != nil {
-		return err
 	}
 	if err := syscall.Kill(h.PID, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop engine, %s: %w", h, err)

@@ -10,7 +10,6 @@ import (
 
 	"landfall/engine"
 	"landfall/engine/convert"
-	"landfall/engine/delivery"
 	"landfall/engine/preflight"
 	"landfall/engine/spec"
 	"landfall/sources"
@@ -30,19 +29,15 @@ func dialTarget(ctx context.Context, d spec.Destination) (targets.Target, error)
 }
 
 // newEngine puts an engine together for the workspace.
-func newEngine(dir string, s *store.Store, log *slog.Logger, permits int) (*engine.Engine, error) {
+func newEngine(dir string, s *store.Store, log *slog.Logger, o engineOptions) (*engine.Engine, error) {
 	staging := filepath.Join(dir, "staging")
 	if err := os.MkdirAll(staging, 0o700); err != nil {
 		return nil, err
 	}
-	serve, err := delivery.New(filepath.Join(dir, "delivery"))
-	if err != nil {
-		return nil, err
-	}
 	return engine.New(engine.Config{
-		Store: s, Source: dialSource, Target: dialTarget, Convert: convert.QemuImg{}, Serve: serve, Staging: staging,
-		Host: func(ctx context.Context, o spec.Spec) preflight.Host { return hostFacts(ctx, staging, o) },
-		Log:  log, Version: Version, Permits: permits,
+		Store: s, Source: dialSource, Target: dialTarget, Convert: convert.QemuImg{}, Staging: staging,
+		Host: func(ctx context.Context, s spec.Spec) preflight.Host { return hostFacts(ctx, staging, s) },
+		Log:  log, Version: Version, Permits: o.permits, Poll: o.poll, Backoff: o.backoff,
 	}), nil
 }
 

@@ -1,0 +1,98 @@
+package demo
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"landfall/sources/esxsim"
+	"landfall/targets/kubesim"
+)
+
+// Page is in the page of every guest, with the guest's name behind it.
+const Page = "served from the migrated disk of "
+
+const mib = 1 << 20
+
+// host is the simulated ESXi: a handful of VMs, each with a fate of its own.
+func host(dir string) (esxsim.Config, error) {
+	images := filepath.Join(dir, "images")
+	if err := os.MkdirAll(images, 0o700); err != nil {
+		return esxsim.Config{}, err
+	}
+	nic := []esxsim.NIC{{Network: "VM Network"}}
+	vms := []esxsim.VM{
+		{Name: "web-01", Power: esxsim.On, Hostname: "web-01", IPs: []string{"192.0.2.11"}, CPUs: 2, MemoryMiB: 2048, NICs: nic, ChangeTracking: true,
+			Annotation: "shop front", Shutdown: esxsim.Shutdown{Answer: esxsim.Obeys, Delay: 2 * time.Second}, Disks: []esxsim.Disk{{Size: 4096 * mib}}},
+		{Name: "DB primary", Power: esxsim.On, Hostname: "db", IPs: []string{"192.0.2.12"}, CPUs: 4, CoresPerSocket: 2, MemoryMiB: 8192, NICs: nic,
+			Annotation: "its guest refuses to shut down", Shutdown: esxsim.Shutdown{Answer: esxsim.Refuses}, Disks: []esxsim.Disk{{Size: 1024 * mib}}},
+		{Name: "files-01", Power: esxsim.Off, CPUs: 2, MemoryMiB: 4096, NICs: nic, Firmware: "efi", ChangeTracking: true,
+			Annotation: "three disks", Disks: []esxsim.Disk{{Size: 512 * mib}, {Size: 768 * mib}, {Size: 1024 * mib, Bus: "sata"}}},
+		{Name: "legacy", Power: esxsim.On, Hostname: "legacy", IPs: []string{"192.0.2.14"}, NICs: nic, Snapshots: []esxsim.Snapshot{{Name: "before upgrade"}},
+			Annotation: "has a snapshot", Disks: []esxsim.Disk{{Size: 512 * mib}}},
+		{Name: "dmz-gw", Power: esxsim.Off, NICs: []esxsim.NIC{{Network: "VM Network"}, {Network: "DMZ 10"}},
+			Annotation: "a NIC without mapping", Disks: []esxsim.Disk{{Size: 256 * mib}}},
+		{Name: takenName, Power: esxsim.Off, NICs: nic, Annotation: "its name is taken in the cluster", Disks: []esxsim.Disk{{Size: 256 * mib}}},
+		{Name: "build\x1b[31m+[old]\u202e 100%", Power: esxsim.Off, NICs: nic, Annotation: "a hostile name", Disks: []esxsim.Disk{{Size: 256 * mib}}},
+	}
+	for i := range vms {
+		for j := range vms[i].Disks {
+			path := filepath.Join(images, vms[i].Hostname+string(rune('a'+i))+string(rune('0'+j))+".raw")
+			if err := image(path, vms[i], j); err != nil {
+				return esxsim.Config{}, err
+			}
+			vms[i].Disks[j].Contents.File = path
+		}
+	}
+	return esxsim.Config{Dir: filepath.Join(dir, "esxi"), Password: Password, Networks: []string{"DMZ 10"}, VMs: vms, Rate: 96 * mib}, nil
+}
+
+// image makes a disk's contents once: a bootable guest on the first disk, and reproducible data over a quarter of each.
+func image(path string, vm esxsim.VM, disk int) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	part := path + ".partial"
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size := vm.Disks[disk].Size
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	for at := int64(8 * mib); at < size; at += size / 8 {
+		if err := data(f, uint64(at)+uint64(len(vm.Name)), at, min(size/32, size-at)); err != nil {
+			return err
+		}
+	}
+	if disk == 0 {
+		guest := kubesim.Guest{Pages: map[string]kubesim.Page{"/": {Body: "<h1>" + Page + vm.Hostname + "</h1>"}},
+			Agent: &kubesim.Agent{Hostname: vm.Hostname, ID: "debian", PrettyName: vm.GuestFullName}}
+		if err := kubesim.WriteGuest(f, guest, mib); err != nil {
+			return err
+		}
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(part, path)
+}
+
+func data(f *os.File, seed uint64, at, length int64) error {
+	p := esxsim.Pattern{Seed: seed, Ranges: []esxsim.Range{{Offset: at, Length: length}}}
+	buf := make([]byte, mib)
+	for end := at + length; at < end; at += int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), end-at)]
+		if _, err := p.ReadAt(buf, at); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(buf, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
