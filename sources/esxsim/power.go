@@ -111,7 +111,10 @@ func (m *machine) task(ctx *simulator.Context, name string, f func() (types.AnyT
 	private := types.ManagedObjectReference{Type: m.ref.Type, Value: fmt.Sprintf("%s-%s", m.ref.Value, name)}
 	t := simulator.CreateTask(private, name, func(t *simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		own := m.server.context()
-		own.WithLock(t, func() { t.Info.Entity, t.Info.EntityName = &m.ref, m.obj.Name })
+		m.mu.Lock()
+		named := escapeName(m.name)
+		m.mu.Unlock()
+		own.WithLock(t, func() { t.Info.Entity, t.Info.EntityName = &m.ref, named })
 		return f()
 	})
 	return t.Run(ctx)
