@@ -116,13 +116,13 @@ type write struct {
 }
 
 func newCopying(job Job, plan *plan, known *Digests, image *image) *copying {
-	const slots = Unvouched / ChunkSize
+	const slots, batch = Unvouched / ChunkSize, (Unvouched - ahead) / ChunkSize / 3
 	budget := semaphore.NewWeighted(slots)
 	streams := streamsOf(job.Disk)
 	c := &copying{job: job, plan: plan, image: image, writes: make(chan write)}
 	c.rec = &recorder{
 		ledger: job.Ledger, image: image, digests: known, plan: plan, progress: job.Progress, budget: budget,
-		batch: (slots - streams) / 3, finished: make(chan done, slots),
+		batch: batch, finished: make(chan done, slots),
 	}
 	c.reader = &reader{
 		disk: job.Disk, plan: plan, throttle: job.Throttle, progress: job.Progress, budget: budget, streams: streams, sink: c.take,

@@ -149,7 +149,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 // A host that allows fewer connections than it says keeps answering the surplus with a fault.
 func TestStreamsThatAreNotWantedRetire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		data := content(200*mib, 8)
+		data := content(90*mib, 8)
 		disk := &memDisk{data: data, streams: 8}
 		disk.open = func(_ context.Context, _, _ int64, body io.Reader) (io.Reader, error) {
 			disk.mu.Lock()

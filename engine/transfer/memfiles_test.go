@@ -202,7 +202,17 @@ func (f *memFile) Punch(off, length int64) error {
 func (f *memFile) Sync() error {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
-	f.n.safe, f.n.todo = slices.Clone(f.n.now), nil
+	for _, c := range f.n.todo {
+		if c.data == nil {
+			f.n.safe = resize(f.n.safe, c.size)
+			continue
+		}
+		if end := c.off + int64(len(c.data)); end > int64(len(f.n.safe)) {
+			f.n.safe = resize(f.n.safe, end)
+		}
+		copy(f.n.safe[c.off:], c.data)
+	}
+	f.n.todo = nil
 	return nil
 }
 

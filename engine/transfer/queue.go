@@ -8,11 +8,13 @@ type queue struct {
 	runs    []run
 	left    int64
 	streams int64
+	most    int64 // chunks that are given at once
 	active  int
 }
 
 func newQueue(runs []run, streams int) *queue {
 	q := &queue{runs: append([]run(nil), runs...), streams: int64(streams), active: streams}
+	q.most = max(ahead/ChunkSize/q.streams, 1)
 	for _, r := range runs {
 		q.left += r.end - r.first
 	}
@@ -28,7 +30,7 @@ func (q *queue) next() (run, bool) {
 		q.active--
 		return run{}, false
 	}
-	n := min(max(q.left/(2*q.streams), 1), segment/ChunkSize)
+	n := min(max(q.left/(2*q.streams), 1), q.most)
 	r := &q.runs[0]
 	out := run{r.first, min(r.end, r.first+n)}
 	r.first = out.end

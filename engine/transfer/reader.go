@@ -20,7 +20,7 @@ type reader struct {
 	progress *Progress
 	pool     *pool
 	streams  int
-	// budget is taken from for every chunk before it is read; the sink's owner gives back. Nil: no bound.
+	// budget is taken from for every chunk before it is asked for; the sink's owner gives back. Nil: no bound.
 	budget *semaphore.Weighted
 	// sink takes over the buffer, whose bytes are those of chunk i. It is called by several goroutines.
 	sink func(i int64, buf []byte, zero bool) error
@@ -52,46 +52,50 @@ func (r *reader) run(ctx context.Context) error {
 	return err
 }
 
-// work reads chunks with one stream until there are none.
+// work reads rows of chunks with one stream until there are none.
 func (r *reader) work(ctx context.Context, s *stream, q *queue) error {
 	for {
 		row, ok := q.next()
 		if !ok {
 			return nil
 		}
+		if r.budget != nil {
+			if err := r.budget.Acquire(ctx, row.end-row.first); err != nil {
+				return context.Cause(ctx)
+			}
+		}
 		for i := row.first; i < row.end; i++ {
 			err := r.chunk(ctx, s, i, row.end)
+			if err == nil {
+				continue
+			}
+			rest := run{i, row.end}
+			if r.budget != nil {
+				r.budget.Release(rest.end - rest.first)
+			}
 			var w *worn
-			if errors.As(err, &w) && w.others && q.retire(run{i, row.end}) {
+			if errors.As(err, &w) && w.others && q.retire(rest) {
 				return nil
 			}
-			if err != nil {
-				return err
-			}
+			return err
 		}
 	}
 }
 
+// chunk reads chunk i and hands it over. Its row goes to end.
 func (r *reader) chunk(ctx context.Context, s *stream, i, end int64) error {
-	if r.budget != nil {
-		if err := r.budget.Acquire(ctx, 1); err != nil {
-			return context.Cause(ctx)
-		}
-	}
 	buf, err := r.pool.get(ctx)
-	if err == nil {
-		size := r.plan.size
-		buf = buf[:chunkLen(size, i)]
-		var zero bool
-		if zero, err = s.fill(ctx, buf, i*ChunkSize, min(end*ChunkSize, size)); err == nil {
-			return r.sink(i, buf, zero)
-		}
+	if err != nil {
+		return err
+	}
+	size := r.plan.size
+	buf = buf[:chunkLen(size, i)]
+	zero, err := s.fill(ctx, buf, i*ChunkSize, min(end*ChunkSize, size))
+	if err != nil {
 		r.pool.put(buf)
+		return err
 	}
-	if r.budget != nil {
-		r.budget.Release(1)
-	}
-	return err
+	return r.sink(i, buf, zero)
 }
 
 // watchSilence gives up streams that wait for a byte for too long: a connection can die without a word.

@@ -9,12 +9,13 @@ const (
 	// ChunkSize is the unit of digests, of the ledger and of resuming, in bytes.
 	ChunkSize = 1 << 20
 
-	// Unvouched bounds what was read from the source while no ledger vouches for it: after a kill not more than this is
-	// read again. It stays well below 64 MiB, because bytes that wait in socket buffers are lost as well.
-	Unvouched = 48 << 20
+	// Unvouched bounds what was asked of the source while no ledger vouches for it: after a kill not more than this is
+	// read again. Bytes are counted from the request on, because those in socket buffers are lost with the process too.
+	Unvouched = 60 << 20
 
-	// segment is the most that one stream is opened for.
-	segment = 32 << 20
+	// ahead is the part of it that requests under way may take up, shared by all streams. What is left gathers in the
+	// batches that are being recorded.
+	ahead = 32 << 20
 
 	// gap is the largest hole that is read through instead of opening another stream behind it.
 	gap = 256 << 10
