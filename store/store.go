@@ -20,7 +20,7 @@ import (
 	"landfall/store/db"
 )
 
-//go:generate go run github.com/sqlc-dev/sqlc/cmd/sqlc@v1.31.1 generate
+//go:generate ../testdata/tools/run sqlc generate
 
 // Store is an open workspace. All methods may be called from several goroutines.
 type Store struct {
