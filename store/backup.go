@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -61,5 +62,5 @@ func (s *Store) copyTo(ctx context.Context, draft *os.File) error {
 		return err
 	}
 	pool.SetMaxOpenConns(1)
-	return errors.Join(owned(ctx, pool, draft.Name()), checkQuickly(ctx, pool), pool.Close())
+	return errors.Join(owned(ctx, pool, draft.Name()), checkQuickly(ctx, pool, math.MaxInt64), pool.Close())
 }

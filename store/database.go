@@ -81,14 +81,14 @@ func owned(ctx context.Context, pool *sql.DB, file string) error {
 // file, and every row of them is checked against its digest when it is loaded.
 const checkWhole = 16384 // 64 MiB
 
-// checkQuickly walks the tables: SQLite itself notices a damaged page only when it happens to read it.
-func checkQuickly(ctx context.Context, pool *sql.DB) error {
+// checkQuickly walks the tables, of a file of more than whole pages without the chunks: SQLite itself notices a damaged page only when it happens to read it.
+func checkQuickly(ctx context.Context, pool *sql.DB, whole int64) error {
 	var pages int64
 	if err := pool.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages); err != nil {
 		return err
 	}
 	checks := []string{"PRAGMA quick_check(10)"}
-	if pages > checkWhole {
+	if pages > whole {
 		tables, err := column(ctx, pool, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'chunks'")
 		if err != nil {
 			return err

@@ -84,6 +84,19 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+func TestQuestionsEndWithTheirMigration(t *testing.T) {
+	s := fresh(t)
+	m := asked(t, s, 1, "q")
+	other := asked(t, s, 2, "other")
+	enter(t, s, m, engine.Cancelled)
+	if w := must(s.Waiting(t.Context()))(t); len(w) != 1 || w[0].Migration != other.UID {
+		t.Errorf("waiting: %+v", w)
+	}
+	if _, err := s.Answer(t.Context(), "q", 1, "off", ann); !errors.Is(err, engine.ErrStale) || !strings.Contains(err.Error(), "fell away") {
+		t.Errorf("answer after the end: %v", err)
+	}
+}
+
 func TestAskingAgainChangesNothing(t *testing.T) {
 	s := fresh(t)
 	m := asked(t, s, 1, "q")

@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -69,12 +70,17 @@ func fileSystem(dir string) (string, error) {
 	if err := unix.Stat(dir, &at); err != nil {
 		return "", err
 	}
-	device := fmt.Sprintf("%d:%d", unix.Major(at.Dev), unix.Minor(at.Dev))
-	for lines := bufio.NewScanner(mounts); lines.Scan(); {
+	return mounted(mounts, unix.Major(at.Dev), unix.Minor(at.Dev)), nil
+}
+
+// mounted finds the type of the FUSE file system with that device in a mountinfo; one that is not there is just "fuse".
+func mounted(mountinfo io.Reader, major, minor uint32) string {
+	kind, device := "fuse", fmt.Sprintf("%d:%d", major, minor)
+	for lines := bufio.NewScanner(mountinfo); lines.Scan(); {
 		mount, kinds, ok := strings.Cut(lines.Text(), " - ")
 		if f := strings.Fields(mount); ok && len(f) > 2 && f[2] == device {
 			kind, _, _ = strings.Cut(kinds, " ")
 		}
 	}
-	return kind, nil
+	return kind
 }

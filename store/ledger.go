@@ -101,6 +101,11 @@ func segment(ctx context.Context, q *db.Queries, ledger, n int64) ([]byte, error
 // Load gives all recorded chunks, by index.
 func (l *ledger) Load(ctx context.Context) (all []transfer.Chunk, err error) {
 	err = l.s.read(ctx, "load the "+l.name(), func(q *db.Queries) error {
+		n, err := q.CountChunkRuns(ctx, db.CountChunkRunsParams{Migration: l.uid, Disk: int64(l.disk)})
+		if err != nil {
+			return err
+		}
+		all = make([]transfer.Chunk, 0, n*segmentChunks)
 		for from := int64(0); ; {
 			rows, err := q.ChunkRuns(ctx, db.ChunkRunsParams{Migration: l.uid, Disk: int64(l.disk), Segment: from})
 			if err != nil || len(rows) == 0 {

@@ -112,7 +112,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err := owned(ctx, s.writer, s.file); err != nil {
 		return err
 	}
-	if err := checkQuickly(ctx, s.writer); err != nil {
+	if err := checkQuickly(ctx, s.writer, checkWhole); err != nil {
 		return err
 	}
 	if err := upgrade(ctx, s.writer, s.dir, schema()); err != nil {

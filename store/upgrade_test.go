@@ -1,7 +1,10 @@
 package store
 
 import (
+	"fmt"
 	"io/fs"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -52,7 +55,39 @@ func TestUpgrade(t *testing.T) {
 	if _, err := s.writer.Exec("SELECT * FROM later"); err == nil {
 		t.Error("a broken step left half of itself")
 	}
-	if err := upgrade(t.Context(), s.writer, dir, newer(t, "CREATE TABLE later (n INTEGER) STRICT;")); err != nil {
+	step := newer(t, "CREATE TABLE later (n INTEGER) STRICT;")
+	engine := exec.Command(os.Args[0])
+	engine.Env = append(os.Environ(), "LANDFALL_ACT=lock", "LANDFALL_DIR="+dir)
+	told, err := engine.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var sleeper int
+	if _, err := fmt.Fscan(told, &sleeper); err != nil {
+		t.Error(err)
+	}
+	err = upgrade(t.Context(), s.writer, dir, step)
+	_ = engine.Process.Kill()
+	_ = engine.Wait()
+	if p, found := os.FindProcess(sleeper); found == nil {
+		_ = p.Kill()
+	}
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d", engine.Process.Pid)) || !strings.Contains(fault.HintOf(err), "stop that engine") {
+		t.Errorf("upgrade under an older engine: %v", err)
+	}
+	if v := version(); v != schemaVersion {
+		t.Errorf("schema %d under an older engine", v)
+	}
+
+	mine, err := LockEngine(dir) // the engine itself may
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = mine.Unlock() }()
+	if err := upgrade(t.Context(), s.writer, dir, step); err != nil {
 		t.Fatal(err)
 	}
 	if v := version(); v != 2 {

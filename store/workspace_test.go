@@ -22,8 +22,11 @@ func used(t testing.TB) (dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "work space?#%")
 	s := open(t, dir)
-	for i := range 200 {
-		applied(t, s, i)
+	m := applied(t, s, 1)
+	for range 20 {
+		c := step(m)
+		c.Events[0].Message = strings.Repeat("a long story ", 1000)
+		m = commit(t, s, c)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

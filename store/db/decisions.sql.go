@@ -73,6 +73,20 @@ func (q *Queries) AskDecision(ctx context.Context, arg AskDecisionParams) error 
 	return err
 }
 
+const closeAllDecisions = `-- name: CloseAllDecisions :exec
+UPDATE decisions SET version = version + 1, closed = ? WHERE migration = ? AND closed = 0
+`
+
+type CloseAllDecisionsParams struct {
+	Closed    int64
+	Migration string
+}
+
+func (q *Queries) CloseAllDecisions(ctx context.Context, arg CloseAllDecisionsParams) error {
+	_, err := q.db.ExecContext(ctx, closeAllDecisions, arg.Closed, arg.Migration)
+	return err
+}
+
 const closeDecision = `-- name: CloseDecision :exec
 UPDATE decisions SET version = version + 1, closed = ? WHERE id = ? AND closed = 0
 `

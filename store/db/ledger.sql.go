@@ -86,6 +86,22 @@ func (q *Queries) ChunkRuns(ctx context.Context, arg ChunkRunsParams) ([]ChunkRu
 	return items, nil
 }
 
+const countChunkRuns = `-- name: CountChunkRuns :one
+SELECT count(*) FROM chunks c JOIN ledgers l ON l.id = c.ledger WHERE l.migration = ? AND l.disk = ?
+`
+
+type CountChunkRunsParams struct {
+	Migration string
+	Disk      int64
+}
+
+func (q *Queries) CountChunkRuns(ctx context.Context, arg CountChunkRunsParams) (int64, error) {
+	row := q.db.QueryRowContext(ctx, countChunkRuns, arg.Migration, arg.Disk)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const dropLedger = `-- name: DropLedger :exec
 DELETE FROM ledgers WHERE migration = ? AND disk = ?
 `

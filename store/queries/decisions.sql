@@ -16,5 +16,8 @@ SELECT * FROM decisions WHERE answer = '' AND closed = 0 ORDER BY seq;
 UPDATE decisions SET version = version + 1, answer = ?, by_name = ?, by_from = ?, answered = ?
 WHERE id = ? AND version = ? AND answer = '' AND closed = 0;
 
+-- name: CloseAllDecisions :exec
+UPDATE decisions SET version = version + 1, closed = ? WHERE migration = ? AND closed = 0;
+
 -- name: CloseDecision :exec
 UPDATE decisions SET version = version + 1, closed = ? WHERE id = ? AND closed = 0;
