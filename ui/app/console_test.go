@@ -139,11 +139,24 @@ func (c *console) text() string { return strings.Join(c.lines(), "\n") }
 func (c *console) shows(want ...string) {
 	c.t.Helper()
 	s := c.text()
+	flat := folded(s)
 	for _, w := range want {
-		if !strings.Contains(s, w) {
+		if !strings.Contains(s, w) && !strings.Contains(flat, w) {
 			c.t.Errorf("%q is not on the screen:\n%s", w, s)
 		}
 	}
+}
+
+// folded joins what was broken into lines, inside of frames too.
+func folded(s string) string {
+	var words []string
+	for line := range strings.SplitSeq(s, "\n") {
+		if parts := strings.Split(line, "│"); len(parts) == 3 {
+			line = parts[1]
+		}
+		words = append(words, strings.Fields(line)...)
+	}
+	return strings.Join(words, " ")
 }
 
 func (c *console) hides(unwanted ...string) {

@@ -44,7 +44,10 @@ func (a *asked) taken(t Taken, now time.Time) {
 
 // TakenText says how a decision ended that one could not answer.
 func TakenText(d engine.Decision, now time.Time) string {
-	if d.Answer == "" {
+	switch {
+	case d.Open():
+		return "the question changed since you read it: nothing was decided, read it again"
+	case d.Answer == "":
 		return "this question is not asked any more: nothing needs to be decided"
 	}
 	answer := d.Answer

@@ -94,7 +94,9 @@ func (s *session) questions() {
 		if _, ok := open[id]; !ok {
 			delete(s.numbers, id)
 			s.drop(n)
-			s.say("decision %d is not asked any more", n)
+			if !s.settled[id] {
+				s.say("decision %d is not asked any more", n)
+			}
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"landfall/engine/plaintext"
 	"landfall/ui/feed"
 	"landfall/ui/term"
+	"landfall/ui/widget"
 )
 
 // Config is what the line mode is given.
@@ -39,7 +40,7 @@ const patience = 10 * time.Second
 func Run(ctx context.Context, cfg Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	s := &session{cfg: cfg, ctx: ctx, seen: map[string]string{}, numbers: map[string]int{}}
+	s := &session{cfg: cfg, ctx: ctx, seen: map[string]string{}, numbers: map[string]int{}, settled: map[string]bool{}}
 	snaps := make(chan *feed.Snapshot)
 	broken := make(chan error, 2)
 	f := feed.New(cfg.Desk, cfg.EngineAlive, cfg.Now)
@@ -113,6 +114,7 @@ type session struct {
 	look    func()
 	seen    map[string]string // what was printed last, by migration
 	numbers map[string]int    // of decisions: they keep theirs, so that an answer never meets another question
+	settled map[string]bool   // decisions that were answered here
 	asked   []engine.Decision // by number - 1
 	confirm *confirm
 	alive   *bool
@@ -143,12 +145,12 @@ func (s *session) say(format string, args ...any) {
 func (s *session) still() bool { return !s.snap.Moving() }
 
 func (s *session) farewell() {
-	switch n := len(s.snap.Waiting); {
-	case n > 0:
-		s.say("%d decisions wait for a person: landfall decide", n)
-	case s.snap.Alive:
+	if n := len(s.snap.Waiting); n > 0 {
+		s.say("%s for a person: landfall decide", widget.Count(n, "decision waits", "decisions wait"))
+	}
+	if s.snap.Alive {
 		s.say("the engine goes on; open again with landfall")
-	default:
+	} else {
 		s.say("no engine runs, so nothing moves; open again with landfall")
 	}
 }
@@ -181,6 +183,7 @@ func (s *session) give(number int, o engine.Option) {
 	case err != nil:
 		s.say("answer decision %d: %s", number, plaintext.Label(err.Error()))
 	default:
+		s.settled[d.ID] = true
 		s.say("decided: %s", plaintext.Label(o.Label))
 	}
 	s.look()

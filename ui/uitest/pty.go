@@ -13,6 +13,7 @@ import (
 
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 )
 
 // Terminal is a program on a real pseudo terminal, with an emulator behind it that shows its screen, and answers it.
@@ -32,7 +33,11 @@ type Terminal struct {
 // Start runs cmd on a terminal of a size. It is killed at the end of the test if it still runs.
 func Start(t testing.TB, cmd *exec.Cmd, width, height int) *Terminal {
 	t.Helper()
-	f, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
+	opened, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
+	if err != nil {
+		t.Fatalf("start on a terminal: %v", err)
+	}
+	f, err := pollable(opened)
 	if err != nil {
 		t.Fatalf("start on a terminal: %v", err)
 	}
@@ -51,6 +56,21 @@ func Start(t testing.TB, cmd *exec.Cmd, width, height int) *Terminal {
 		_ = p.screen.Close()
 	})
 	return p
+}
+
+// pollable gives the file anew so that closing it ends a read that waits.
+func pollable(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "terminal"), nil
 }
 
 func (p *Terminal) read() {
@@ -102,7 +122,14 @@ func (p *Terminal) Resize(width, height int) {
 	p.mu.Lock()
 	p.screen.Resize(max(1, width), max(1, height))
 	p.mu.Unlock()
-	if err := pty.Setsize(p.pty, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)}); err != nil {
+	raw, err := p.pty.SyscallConn()
+	if err != nil {
+		p.t.Fatalf("resize: %v", err)
+	}
+	_ = raw.Control(func(fd uintptr) {
+		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(width), Row: uint16(height)})
+	})
+	if err != nil {
 		p.t.Fatalf("resize: %v", err)
 	}
 }
@@ -146,6 +173,10 @@ func (p *Terminal) Ended() error {
 	p.t.Helper()
 	select {
 	case <-p.ended:
+		select {
+		case <-p.gone: // what it said last is read
+		case <-time.After(2 * time.Second):
+		}
 		return p.err
 	case <-time.After(30 * time.Second):
 		p.t.Fatalf("it did not end; on the screen:\n%s", p.Text())

@@ -11,8 +11,8 @@ import (
 	"landfall/engine/preflight"
 )
 
-// filter is what was typed after /: words that all must hold. A bare word is found in the name or folder, letters in
-// order; key:value asks for a property; ! turns a word round.
+// filter is what was typed after /: words that all must hold. A bare word is found in the name by its letters in
+// order, or in the folder; key:value asks for a property; ! turns a word round.
 type filter struct {
 	words []word
 }
@@ -71,7 +71,7 @@ func (f filter) takes(p *Page, i int) bool {
 		case w.not: // turned round, letters anywhere would throw out nearly all
 			ok = holds(nameAndFolder(p.vm(i)), w.value)
 		default:
-			ok = fuzzy(nameAndFolder(p.vm(i)), w.value)
+			ok = fuzzy(plaintext.Label(p.vm(i).VM.Name), w.value) || holds(plaintext.Label(p.vm(i).VM.Folder), w.value)
 		}
 		if ok == w.not {
 			return false

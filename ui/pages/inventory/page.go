@@ -56,6 +56,7 @@ func (p *Page) Theme(th theme.Theme) { p.th = th }
 
 // Set takes a snapshot. The rows are found anew only when the VMs changed, or what they are ordered or chosen by did.
 func (p *Page) Set(s *feed.Snapshot) pages.Action {
+	under, had := p.under() // of the old inventory
 	p.snap = s
 	p.lines = make(map[string]engine.Line, len(s.Lines))
 	for _, l := range s.Lines {
@@ -64,7 +65,7 @@ func (p *Page) Set(s *feed.Snapshot) pages.Action {
 	if s.Listing != p.listing {
 		p.listing = s.Listing
 		p.verdicts.reset(s.Listing, len(s.Inventory))
-		return p.list(true)
+		return p.order(under, had)
 	}
 	if p.filter.migrations() || (p.table.Sort >= 0 && columns[p.table.Sort].moves) {
 		return p.list(true)
@@ -75,6 +76,14 @@ func (p *Page) Set(s *feed.Snapshot) pages.Action {
 // list chooses and orders the rows; the cursor stays on its VM where keep says so.
 func (p *Page) list(keep bool) pages.Action {
 	under, had := p.under()
+	if !keep {
+		p.table.SetCursor(0)
+	}
+	return p.order(under, had && keep)
+}
+
+// order does so, with the cursor on the VM named under where keep says so.
+func (p *Page) order(under id, keep bool) pages.Action {
 	p.rows = p.rows[:0]
 	for i := range p.snap.Inventory {
 		if p.filter.takes(p, i) {
@@ -93,15 +102,13 @@ func (p *Page) list(keep bool) pages.Action {
 	p.filter.rank(p)
 	p.table.SetRows(len(p.rows))
 	p.lastMark = -1
-	if keep && had {
+	if keep {
 		for row, i := range p.rows {
 			if idOf(p.snap.Inventory[i]) == under {
 				p.table.SetCursor(row)
 				break
 			}
 		}
-	} else if !keep {
-		p.table.SetCursor(0)
 	}
 	if p.filter.verdicts() || (p.table.Sort >= 0 && columns[p.table.Sort].judges) {
 		return p.verdicts.all(p.snap.Inventory)
