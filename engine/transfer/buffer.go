@@ -31,11 +31,6 @@ func (p *pool) get(ctx context.Context) ([]byte, error) {
 	select {
 	case b := <-p.free:
 		return b, nil
-	default:
-	}
-	select {
-	case b := <-p.free:
-		return b, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -167,7 +168,7 @@ func (c *copying) run(ctx context.Context) error {
 					c.job.Progress.written.Add(int64(len(w.buf)))
 					c.rec.finished <- done{chunk: w.chunk, wrote: true, owed: true}
 				} else {
-					stop(err)
+					stop(&unwritten{err})
 				}
 				pool.put(w.buf)
 			}
@@ -182,10 +183,16 @@ func (c *copying) run(ctx context.Context) error {
 		return recorded
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		return cause
+		err = cause
+	}
+	if u := (*unwritten)(nil); errors.As(err, &u) {
+		return c.image.fault("write", u.error)
 	}
 	return err
 }
+
+// unwritten stops a copy whose image could not be written.
+type unwritten struct{ error }
 
 // unread records the chunks that are not read at all: the image has zeros there.
 func (c *copying) unread(ctx context.Context) error {

@@ -60,3 +60,9 @@ func (l fileLedger) Record(_ context.Context, chunks []transfer.Chunk) error {
 	boundary.Cross(boundary.Commit, l.path)
 	return nil
 }
+
+// discard is a ledger that forgets.
+type discard struct{}
+
+func (discard) Load(context.Context) ([]transfer.Chunk, error) { return nil, nil }
+func (discard) Record(context.Context, []transfer.Chunk) error { return nil }

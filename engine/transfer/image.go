@@ -67,14 +67,12 @@ func (m *image) prepare(known *Digests, size int64) error {
 	return syncDir(m.files, m.path)
 }
 
+// write gives the system's own error, so that it can be classed when it is known what is still to come.
 func (m *image) write(p []byte, off int64) error {
 	boundary.Cross(boundary.Chunk, m.path)
 	_, err := m.file.WriteAt(p, off)
 	boundary.Cross(boundary.Chunk, m.path)
-	if err != nil {
-		return m.fault("write", err)
-	}
-	return nil
+	return err
 }
 
 // publish gives the whole image its final name.

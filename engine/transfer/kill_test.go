@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVar) != "" {
 		os.Exit(child())
 	}
+	if os.Getenv(serverVar) != "" {
+		os.Exit(serveProcess())
+	}
 	os.Exit(m.Run())
 }
 

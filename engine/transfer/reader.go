@@ -84,6 +84,9 @@ func (r *reader) work(ctx context.Context, s *stream, q *queue) error {
 
 // chunk reads chunk i and hands it over. Its row goes to end.
 func (r *reader) chunk(ctx context.Context, s *stream, i, end int64) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	buf, err := r.pool.get(ctx)
 	if err != nil {
 		return err

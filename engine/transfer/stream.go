@@ -79,10 +79,8 @@ func (s *stream) locate(offset, end int64) (hole, ask int64) {
 func (s *stream) read(ctx context.Context, p []byte, offset, ask int64) (int, error) {
 	throttle := s.r.throttle
 	if !throttle.open() {
-		if throttle.Paused() {
-			s.close() // the other side would cut it
-		}
-		if err := throttle.wait(ctx); err != nil {
+		// In a pause the other side would cut an idle connection.
+		if err := throttle.wait(ctx, s.close); err != nil {
 			return 0, err
 		}
 		p = p[:min(len(p), throttle.grain())]

@@ -65,9 +65,13 @@ func (t *Throttle) grain() int {
 	return int(min(max(rate/20, 4<<10), ChunkSize))
 }
 
-// wait returns when something may be read: not paused, and what was read is paid for.
-func (t *Throttle) wait(ctx context.Context) error {
+// wait returns when something may be read: not paused, and what was read is paid for. It calls paused whenever it finds
+// that it is to wait for a person.
+func (t *Throttle) wait(ctx context.Context, paused func()) error {
 	for !t.open() {
+		if t.Paused() {
+			paused()
+		}
 		due, changed := t.due(time.Now())
 		if changed == nil {
 			break
