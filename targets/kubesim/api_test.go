@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"landfall/targets/kubesim"
@@ -179,6 +181,28 @@ func next(t *testing.T, w watch.Interface) watch.Event {
 		t.Fatal("the watch is silent")
 	}
 	panic("unreachable")
+}
+
+func TestInformerSurvivesAnExpiredWatch(t *testing.T) {
+	s := start(t, kubesim.Config{})
+	c := core(t, s)
+	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(c.CoreV1().RESTClient(), "configmaps", ns, fields.Everything()),
+		ObjectType:    &corev1.ConfigMap{}, Handler: cache.ResourceEventHandlerFuncs{},
+	})
+	go informer.RunWithContext(t.Context())
+	for i, name := range []string{"before", "after"} {
+		if i == 1 {
+			s.Inject(kubesim.Fault{Verb: "watch", Resource: "configmaps", Do: kubesim.Expire})
+		}
+		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), configMap(name, nil), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, name+" to reach the cache", func() (bool, string) {
+			_, ok, err := store.GetByKey(ns + "/" + name)
+			return ok, fmt.Sprint(err)
+		})
+	}
 }
 
 func TestOwnedObjectsGoWithTheirOwner(t *testing.T) {

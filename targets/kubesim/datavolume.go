@@ -135,6 +135,10 @@ func (s *Server) advance(t tx, o object, dv *cdiv1.DataVolume, claim, run object
 		}
 	case probed, fetched, copied:
 		ok, err := s.work(t, dv, claim, script[step].until)
+		if err != nil && script[step].until == copied && dv.Spec.Source.HTTP != nil {
+			next(step-1, 1, "Unable to "+err.Error()) // what was fetched is lost; the importer begins again
+			return
+		}
 		if err != nil {
 			next(step, fails+1, "Unable to "+err.Error())
 			return

@@ -179,6 +179,9 @@ func (f *faults) answer(s *Server, w http.ResponseWriter, r *request) bool {
 		writeError(w, err)
 		return true
 	}
+	if tunnel := r.sub == "proxy" || r.sub == "portforward"; tunnel && fault.Do != Slow {
+		panic(http.ErrAbortHandler) // nothing is stored by these: whatever else goes wrong with them is a lost connection
+	}
 	switch fault.Do {
 	case Slow:
 		select {

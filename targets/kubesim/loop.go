@@ -31,7 +31,7 @@ func (p *pacer) passed(key string, paces float64) bool {
 func (s *Server) play() {
 	defer s.wait.Done()
 	for {
-		_, _, news, _ := s.store.since(0)
+		news := s.store.changed()
 		script := s.faults.changed()
 		s.pacer.next = time.Time{}
 		s.store.view(s.pass)

@@ -56,6 +56,9 @@ func (s *Server) playMachine(t tx, o object, vm *virtv1.VirtualMachine) {
 	if asked == "Stop" || strategy == virtv1.RunStrategyHalted {
 		want = false
 	}
+	if launch := t.get(&launches, vm.Namespace, vm.Name); launch != nil && strategy == virtv1.RunStrategyHalted {
+		t.drop(&launches, launch)
+	}
 	switch {
 	case vmi != nil && dying(vmi):
 	case vmi != nil && final:

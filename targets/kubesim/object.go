@@ -213,7 +213,7 @@ func textMap(m map[string]string) object {
 }
 
 func decodeInto(raw []byte, v any) error {
-	if len(raw) == 0 {
+	if len(raw) == 0 || v == nil {
 		return nil
 	}
 	return json.Unmarshal(raw, v)

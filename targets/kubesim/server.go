@@ -24,7 +24,9 @@ type Server struct {
 	cfg      Config
 	ctx      context.Context
 	stop     context.CancelFunc
-	wait     sync.WaitGroup
+	wait     sync.WaitGroup // everything that works for the cluster, calls included
+	closing  sync.Mutex
+	closed   bool
 	store    *store
 	faults   *faults
 	counters *counters
@@ -67,8 +69,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	s.store.view(s.seed)
 	s.wait.Add(1)
 	go s.play()
-	s.api.serve(s, s.ctx)
-	s.upload.serve(s.uploadProxy(), s.ctx)
+	s.api.serve(s.tracked(s), s.ctx)
+	s.upload.serve(s.tracked(s.uploadProxy()), s.ctx)
 	context.AfterFunc(s.ctx, func() { s.Close() })
 	return s, nil
 }
@@ -117,6 +119,21 @@ func (s *Server) prepare() error {
 	return err
 }
 
+// tracked lets Close wait for the calls that are under way.
+func (s *Server) tracked(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.closing.Lock()
+		if s.closed {
+			s.closing.Unlock()
+			panic(http.ErrAbortHandler)
+		}
+		s.wait.Add(1)
+		s.closing.Unlock()
+		defer s.wait.Done()
+		h.ServeHTTP(w, r)
+	})
+}
+
 // URL is the address of the API.
 func (s *Server) URL() string { return "https://" + s.api.addr() }
 
@@ -130,6 +147,9 @@ func (s *Server) UploadCA() []byte { return s.uploadCA.pem }
 // Close stops the cluster and waits for it. It may be called again. The error is what could not be kept.
 func (s *Server) Close() error {
 	s.stop()
+	s.closing.Lock()
+	s.closed = true
+	s.closing.Unlock()
 	for _, d := range []*door{s.api, s.upload} {
 		if d != nil {
 			d.close()

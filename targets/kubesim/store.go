@@ -160,6 +160,13 @@ func (s *store) since(rv uint64) (list []change, upto uint64, news <-chan struct
 	return slices.Clone(s.log[i:]), s.rv, s.news, true
 }
 
+// changed closes with the next change.
+func (s *store) changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.news
+}
+
 func sameSpec(a, b object) bool {
 	for k, v := range a {
 		if k != "metadata" && k != "status" && !reflect.DeepEqual(v, b[k]) {

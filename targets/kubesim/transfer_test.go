@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"kubevirt.io/client-go/kubecli"
@@ -54,6 +56,12 @@ func compress(t *testing.T, how string, image []byte) []byte {
 		w = z
 	case "gzip":
 		w = gzip.NewWriter(&out)
+	case "xz":
+		z, err := xz.NewWriter(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = z
 	default:
 		return image
 	}
@@ -205,7 +213,7 @@ func recorded(t *testing.T, name string) []string {
 }
 
 func TestUploadGoesThroughTheRecordedPhases(t *testing.T) {
-	for _, how := range []string{"zstd", "gzip", "raw"} {
+	for _, how := range []string{"zstd", "gzip", "xz", "raw"} {
 		t.Run(how, func(t *testing.T) {
 			s := start(t, kubesim.Config{})
 			v := virt(t, s)
@@ -469,6 +477,58 @@ func TestImportNeverFailsButGoesOnWhenTheSourceAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, volume, image)
+}
+
+func TestImportThatDoesNotFitSaysSo(t *testing.T) {
+	s := start(t, kubesim.Config{})
+	v := virt(t, s)
+	from := httpSource(t, s, newSource(t, randomImage(t, 3<<20)))
+	if _, err := v.CdiClient().CdiV1beta1().DataVolumes(ns).Create(t.Context(), dataVolume("small", "1Mi", from), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the importer to complain and to be restarted", func() (bool, string) {
+		dv, err := v.CdiClient().CdiV1beta1().DataVolumes(ns).Get(t.Context(), "small", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := slices.ContainsFunc(dv.Status.Conditions, func(c cdiCondition) bool {
+			return c.Type == "Running" && strings.Contains(c.Message, "is larger than the reported available storage")
+		})
+		return said && dv.Status.RestartCount > 1 && dv.Status.Phase == "ImportInProgress", fmt.Sprint(dv.Status)
+	})
+}
+
+func TestVolumesEndWithTheCapacityOfTheirClass(t *testing.T) {
+	s := start(t, kubesim.Config{Classes: []kubesim.StorageClass{{Name: "small", Default: true, Capacity: "6Mi", VolumeMode: "Block"}}})
+	v := virt(t, s)
+	free := func() string {
+		list, err := core(t, s).StorageV1().CSIStorageCapacities("").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != 1 {
+			t.Fatalf("%d capacities: %v", len(list.Items), err)
+		}
+		return list.Items[0].Capacity.String()
+	}
+	eventually(t, "the capacity to be published", func() (bool, string) { return free() == "6Mi", "not there" })
+	if _, err := v.CdiClient().CdiV1beta1().DataVolumes(ns).Create(t.Context(), dataVolume("a", "2Mi", upload()), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitPhase(t, v, "a", "UploadReady")
+	if got := free(); got != "2Mi" { // the volume and its scratch space
+		t.Errorf("%s are free, want 2Mi", got)
+	}
+	if _, err := v.CdiClient().CdiV1beta1().DataVolumes(ns).Create(t.Context(), dataVolume("b", "3Mi", upload()), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the second claim to wait for room", func() (bool, string) {
+		events, err := core(t, s).CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=b,reason=ProvisioningFailed"})
+		return err == nil && len(events.Items) == 1 && phase(t, v, "b") == "Pending", fmt.Sprint(err)
+	})
+	image := randomImage(t, 2<<20)
+	if code, text := send(t, s, v, "a", image); code != http.StatusOK {
+		t.Fatalf("upload that fills a block volume: %d %s", code, text)
+	}
+	awaitPhase(t, v, "a", "Succeeded")
+	awaitPhase(t, v, "b", "Pending")
 }
 
 func TestWaitForFirstConsumer(t *testing.T) {

@@ -85,7 +85,10 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusInternalServerError, "Saving stream failed: %s", fault.Message)
 		return
 	case Slow:
-		time.Sleep(fault.After)
+		select {
+		case <-time.After(fault.After):
+		case <-r.Context().Done():
+		}
 	}
 	v, dv, claim, err := s.awaitUploadServer(r.Context(), pass)
 	if err != nil {
@@ -133,7 +136,7 @@ func fail(w http.ResponseWriter, code int, format string, args ...any) {
 func (s *Server) awaitUploadServer(ctx context.Context, pass ticket) (Volume, *cdiv1.DataVolume, string, error) {
 	patience := time.After(max(10*s.cfg.Pace, 100*time.Millisecond))
 	for {
-		_, _, news, _ := s.store.since(0)
+		news := s.store.changed()
 		v, dv, claim, ready, err := s.uploadServer(pass)
 		if err != nil || ready {
 			return v, dv, claim, err
