@@ -128,7 +128,7 @@ func (m *Model) leave(err error) error {
 	if err != nil {
 		return fmt.Errorf("show the console: %w; the engine is not touched by that; landfall --plain needs no screen", err)
 	}
-	_, _ = fmt.Fprintln(m.cfg.Out, farewell(m.snap.Alive))
+	_, _ = fmt.Fprintln(m.cfg.Out, farewell(m.cfg.EngineAlive()))
 	return nil
 }
 

@@ -56,7 +56,7 @@ var groups = [places]string{
 
 // Model is the console. It is the one tea.Model.
 type Model struct {
-	ctx  context.Context //nolint:containedctx // the life of the console, for work aside
+	ctx  context.Context // the life of the console, for work aside
 	cfg  Config
 	gate term.Gate
 	th   theme.Theme

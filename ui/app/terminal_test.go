@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"landfall/engine"
+	"landfall/engine/preflight"
 	"landfall/ui/uitest"
 )
 
@@ -42,15 +43,15 @@ func child(world string) int {
 				})
 			}
 		}()
-	case "panics":
-		desk.Sources = nil
 	}
 	cfg := Config{
 		Desk: desk, Person: engine.Person{Name: "ana"}, Workspace: "lab", In: os.Stdin, Out: os.Stdout, Now: now,
 		EngineAlive: func() bool { return alive }, DefaultSpec: uitest.Document, Verdict: uitest.Verdict,
 	}
-	if world == "panics" {
-		cfg.Verdict = nil
+	switch world {
+	case "panics in drawing":
+		cfg.Verdict = func(engine.Listed) (string, preflight.Level) { panic("broken on purpose") }
+	case "panics aside":
 		cfg.StartEngine = func() error { panic("broken on purpose") }
 		cfg.EngineAlive = func() bool { return false }
 	}
@@ -153,17 +154,23 @@ func TestTerminateRestoresTheTerminal(t *testing.T) {
 }
 
 func TestPanicRestoresTheTerminalAndSaysWhat(t *testing.T) {
-	p := terminal(t, "panics", 80, 24)
-	p.WaitFor("no engine runs")
-	p.Send("E")
-	if err := p.Ended(); err == nil {
-		t.Error("it ended as if all were well")
-	}
-	raw := p.Raw()
-	left := strings.LastIndex(raw, "\x1b[?1049l")
-	said := strings.Index(raw, "the console stopped on an error of its own: broken on purpose")
-	if left < 0 || said < left {
-		t.Errorf("left at %d, said at %d:\n%s", left, said, raw[max(0, len(raw)-2000):])
+	for world, do := range map[string]func(p *uitest.Terminal){
+		"panics in drawing": func(*uitest.Terminal) {},
+		"panics aside":      func(p *uitest.Terminal) { p.WaitFor("no engine runs"); p.Send("E") },
+	} {
+		t.Run(world, func(t *testing.T) {
+			p := terminal(t, world, 80, 24)
+			do(p)
+			if err := p.Ended(); err == nil {
+				t.Error("it ended as if all were well")
+			}
+			raw := p.Raw()
+			left := strings.LastIndex(raw, "\x1b[?1049l")
+			said := strings.Index(raw, "the console stopped on an error of its own: broken on purpose")
+			if left < 0 || said < left {
+				t.Errorf("left at %d, said at %d:\n%s", left, said, raw[max(0, len(raw)-2000):])
+			}
+		})
 	}
 }
 

@@ -32,7 +32,9 @@ func (m *Model) View() (v tea.View) {
 			m.crash = &crashMsg{r, debug.Stack()}
 			v = tea.NewView("")
 			v.AltScreen = true
-			m.feed.Crash(r, debug.Stack())
+			if m.feed.Crash != nil {
+				go m.feed.Crash(r, debug.Stack()) // the loop that would take it waits for this view
+			}
 		}
 	}()
 	content := m.screen()
@@ -52,7 +54,7 @@ func (m *Model) screen() string {
 	if m.small() {
 		s = m.essentials()
 	} else {
-		s = m.header() + "\n" + m.page().View(m.width, m.height-3) + "\n" + m.bottom()
+		s = m.header() + "\n" + m.body(m.height-3) + "\n" + m.bottom()
 	}
 	if m.dialogs.Empty() {
 		return s
@@ -63,6 +65,14 @@ func (m *Model) screen() string {
 	box := m.dialogs.View(m.th, m.width, m.height)
 	x, y := max(0, (m.width-lipgloss.Width(box))/2), max(0, (m.height-lipgloss.Height(box))/2)
 	return overlay(s, box, x, y)
+}
+
+// body is the page, once there is something to show.
+func (m *Model) body(height int) string {
+	if m.snap.Taken.IsZero() && m.at != atHelp {
+		return widget.Block([]string{"", " reading the workspace" + m.th.Glyph.More}, m.width, height, "")
+	}
+	return m.page().View(m.width, height)
 }
 
 // overlay puts a box onto a screen.
@@ -89,6 +99,9 @@ func (m *Model) header() string {
 }
 
 func (m *Model) engine() string {
+	if m.snap.Taken.IsZero() {
+		return ""
+	}
 	if !m.snap.Alive {
 		s := m.th.Bad.Render(m.th.Glyph.Bad + " no engine runs")
 		if !m.cfg.ReadOnly && m.cfg.StartEngine != nil {

@@ -77,10 +77,18 @@ func Downtime(t engine.Times, now time.Time) string {
 	return widget.Span(d)
 }
 
+// Short is the beginning of a UID that people use; verbs take it as well.
+func Short(uid string) string {
+	if n := len("01234567"); len(uid) > n {
+		uid = uid[:n]
+	}
+	return plaintext.Label(uid)
+}
+
 // Target names where a migration goes.
 func Target(l engine.Line) string {
 	if l.Target == "" {
-		return plaintext.Label(l.Namespace) + "/?"
+		return plaintext.Label(l.Namespace)
 	}
 	return plaintext.Label(l.Namespace + "/" + l.Target)
 }

@@ -109,7 +109,7 @@ func read(ctx context.Context, in io.Reader, typed chan<- string, broken chan<- 
 // session is one run.
 type session struct {
 	cfg     Config
-	ctx     context.Context //nolint:containedctx // the life of the session
+	ctx     context.Context // the life of the session
 	snap    *feed.Snapshot
 	look    func()
 	seen    map[string]string // what was printed last, by migration

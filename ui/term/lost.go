@@ -39,7 +39,7 @@ func (f *Input) Read(p []byte) (int, error) {
 	if err != nil || (n == 0 && len(p) > 0) {
 		f.gone()
 	}
-	return n, err //nolint:wrapcheck // the reader above looks for io.EOF itself
+	return n, err // the reader above looks for io.EOF itself
 }
 
 // Output is a terminal that tells when it cannot be written any more.
@@ -53,5 +53,5 @@ func (f *Output) Write(p []byte) (int, error) {
 	if err != nil {
 		f.gone()
 	}
-	return n, err //nolint:wrapcheck // as of the file
+	return n, err // as of the file
 }

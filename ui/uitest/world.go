@@ -2,6 +2,7 @@ package uitest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"landfall/engine"
@@ -10,7 +11,6 @@ import (
 	"landfall/engine/secret"
 	"landfall/engine/spec"
 	"landfall/engine/transfer"
-	"landfall/targets"
 )
 
 // Noon is when the tests' worlds stand still.
@@ -204,7 +204,8 @@ func (d *Desk) ended() {
 	st := &m.Status
 	st.Times.SourcePoweredOff, st.Times.VMStarted, st.Times.Completed = Noon.Add(-40*time.Minute), Noon.Add(-32*time.Minute), Noon.Add(-30*time.Minute)
 	st.Machine = &engine.MachineRef{Namespace: "vms", Name: "vm-4"}
-	st.Checks = []targets.Result{{Check: spec.Check{Type: "HTTP", Port: 80, Path: "/"}, Passed: true, Detail: "200 from the guest: " + Hostile[0]}}
+	st.Checks = slices.Grow(st.Checks, 1)[:1]
+	st.Checks[0].Check, st.Checks[0].Passed, st.Checks[0].Detail = spec.Check{Type: "HTTP", Port: 80, Path: "/"}, true, "200 from the guest: "+Hostile[0]
 	for i := range st.Disks {
 		root := fmt.Sprintf("%064x", 0xabc0+i)
 		k := &st.Disks[i]

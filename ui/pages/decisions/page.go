@@ -134,5 +134,8 @@ func (p *Page) Selected() string {
 
 // Keys are the page's own.
 func (p *Page) Keys() []keymap.Binding {
+	if len(p.snap.Waiting) == 0 {
+		return nil
+	}
 	return keymap.Allowed(keymap.OnDecisions.Bindings, p.readOnly)
 }

@@ -21,7 +21,7 @@ func (p *Page) View(width, height int) string {
 	head := widget.Fit(" "+top, width, p.th.Glyph.More)
 	height--
 	if len(p.snap.Waiting) == 0 {
-		return head + "\n" + widget.Block([]string{"", " Nothing waits for a person."}, width, height, "")
+		return head + "\n" + widget.Block(pad(append([]string{"", "No question waits for an answer."}, p.resting(width-2)...)), width, height, p.th.Glyph.More)
 	}
 	list := height
 	if height >= 9 {
@@ -45,6 +45,21 @@ func (p *Page) View(width, height int) string {
 		out += "\n" + widget.Block(p.detail(width), width, height-list, p.th.Glyph.More)
 	}
 	return out
+}
+
+// resting tells of what waits for a person without a question: something must be mended first.
+func (p *Page) resting(width int) []string {
+	n := 0
+	for _, l := range p.snap.Lines {
+		if l.Phase == engine.ManualInterventionRequired && l.Questions == 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	text := widget.Count(n, "migration rests", "migrations rest") + " until a person mended something; 2 lists what."
+	return append([]string{""}, widget.Fold(p.th.Warn.Render(p.th.Glyph.Ask)+" "+text, width)...)
 }
 
 func (p *Page) detail(width int) []string {

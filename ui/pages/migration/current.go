@@ -29,7 +29,7 @@ func (p *Page) current(s *widget.Sheet, l engine.Line, d *feed.Detail) {
 		s.Row("  waits", widget.Since(q.Opened, now)+"; "+how)
 		s.Blank()
 	}
-	p.shutdown(s, st)
+	p.shutdown(s, st, l)
 	if m.Want == engine.WantCancel && l.Phase != engine.Cancelling {
 		s.Say(p.th.Warn.Render(p.th.Glyph.Warn+" cancelling was asked for; the engine does it at its next look"), 2)
 	}
@@ -42,10 +42,12 @@ func (p *Page) current(s *widget.Sheet, l engine.Line, d *feed.Detail) {
 	}
 	s.Row("seen", seen(st))
 	p.rest(s, l, m)
-	if st.Message != "" {
+	if st.Message != "" && l.Questions == 0 { // else it is the question
 		s.Row("message", plaintext.Label(strings.TrimPrefix(st.Reason+": ", ": ")+st.Message))
 	}
-	s.Row("try", plaintext.Label(st.Hint))
+	if l.Questions == 0 {
+		s.Row("try", plaintext.Label(st.Hint))
+	}
 	if stuck := l.Stuck(now); stuck != "" {
 		s.Row("stuck", p.th.Warn.Render("nothing moved for "+widget.Age(now.Sub(l.Progress)))+"; check: "+stuck)
 	}
@@ -83,14 +85,18 @@ func (p *Page) rest(s *widget.Sheet, l engine.Line, m engine.Migration) {
 	case l.Phase == engine.Retryable:
 		s.Row("rests", fmt.Sprintf("tries again in %s, attempt %d of %d", widget.Span(l.NotUntil.Sub(p.now())), st.Attempt, limit))
 	case l.Phase == engine.ManualInterventionRequired:
-		s.Row("rests", "until a decision, r (try again now), or a change of the document")
+		if l.Questions > 0 {
+			s.Row("rests", "until it is decided")
+		} else {
+			s.Row("rests", "until you mended what is named and press r, or change the document")
+		}
 	case st.Attempt > 0:
 		s.Row("attempt", fmt.Sprintf("%d of %d", st.Attempt, limit))
 	}
 }
 
 // shutdown counts down while the guest shuts down.
-func (p *Page) shutdown(s *widget.Sheet, st engine.Status) {
+func (p *Page) shutdown(s *widget.Sheet, st engine.Status, l engine.Line) {
 	sd := st.Shutdown
 	if sd == nil {
 		return
@@ -104,7 +110,7 @@ func (p *Page) shutdown(s *widget.Sheet, st engine.Status) {
 		total := sd.Deadline.Sub(sd.Asked)
 		s.Row("shutdown", p.th.Active.Render(widget.Span(left)+" left")+" of "+widget.Span(total)+" for the guest to shut down, "+asked)
 		s.Row("", widget.Bar(p.th, int64(total-left), int64(total), min(30, max(4, s.Width-12))))
-	default:
+	case l.Questions == 0:
 		s.Row("shutdown", p.th.Warn.Render("the time is over")+", "+asked)
 	}
 }

@@ -15,11 +15,11 @@ func (p *Page) diskLine(k engine.Disk) string {
 	case k.Imported:
 		return s + p.th.Good.Render(p.th.Glyph.Done) + " imported"
 	case k.Sent > 0 && k.Artifact != nil:
-		return s + p.move("sent", k.Sent, k.Artifact.Length, k)
+		return s + "sent " + p.move(k.Sent, k.Artifact.Length, k)
 	case k.Acquired:
 		return s + p.th.Good.Render(p.th.Glyph.Done) + " acquired, " + widget.Bytes(data(k)) + " of data"
 	case k.ToCopy > 0:
-		return s + p.move("copied", k.Copied, k.ToCopy, k)
+		return s + "copied " + p.move(k.Copied, k.ToCopy, k)
 	}
 	return s + p.th.Muted.Render("not begun")
 }
@@ -32,12 +32,12 @@ func data(k engine.Disk) int64 {
 	return k.Manifest.Data
 }
 
-func (p *Page) move(word string, done, total int64, k engine.Disk) string {
-	s := fmt.Sprintf("%s %3d%% %s of %s", widget.Bar(p.th, done, total, 10), widget.Percent(done, total), widget.Bytes(done), widget.Bytes(total))
+func (p *Page) move(done, total int64, k engine.Disk) string {
+	s := fmt.Sprintf("%s %3d%% %s of %s", widget.Bar(p.th, done, total, 8), widget.Percent(done, total), widget.Bytes(done), widget.Bytes(total))
 	if r := widget.Rate(k.Rate); r != "" && done < total {
 		s += ", " + r + ", ETA " + widget.ETA(k.ETA)
 	}
-	return s + " " + word
+	return s
 }
 
 // disks tells of every disk all that is known.
@@ -55,7 +55,7 @@ func (p *Page) disks(s *widget.Sheet, st engine.Status) {
 		}
 		s.Row("reader", reader)
 		if k.ToCopy > 0 || k.Acquired {
-			s.Row("copied", p.move("", k.Copied, k.ToCopy, k))
+			s.Row("copied", p.move(k.Copied, k.ToCopy, k))
 		}
 		if k.Manifest != nil {
 			s.Row("data", widget.Bytes(k.Manifest.Data)+" of data, "+widget.Bytes(k.Manifest.Zero)+" of zeros")
@@ -67,7 +67,7 @@ func (p *Page) disks(s *widget.Sheet, st engine.Status) {
 		}
 		if a := k.Artifact; a != nil {
 			s.Row("artifact", plaintext.Label(a.Format)+", "+widget.Bytes(a.Length)+made(a.Made))
-			s.Row("sent", p.move("", k.Sent, a.Length, k))
+			s.Row("sent", p.move(k.Sent, a.Length, k))
 		}
 		s.Row("volume", plaintext.Label(k.Volume+" "+k.VolumePhase))
 		s.Row("delivered", p.delivered(k))

@@ -45,7 +45,7 @@ func (p *Page) report(s *widget.Sheet, l engine.Line, d *feed.Detail) {
 		s.Say(p.th.Warn.Render(p.th.Glyph.Warn)+" "+p.heldLine(h), 2)
 	}
 	s.Blank()
-	s.Say(p.th.Muted.Render("landfall report "+plaintext.Label(l.UID)+" writes all of it"), 0)
+	s.Say(p.th.Muted.Render("landfall report "+pages.Short(l.UID)+" writes all of it"), 0)
 }
 
 func (p *Page) downEnd(t engine.Times) string {

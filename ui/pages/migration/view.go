@@ -67,7 +67,13 @@ func (p *Page) title(l engine.Line) string {
 	case pages.Runs, pages.Rests, pages.Waits:
 	}
 	if n := widget.Percent(l.Done, l.Total); n >= 0 {
-		s += "  " + widget.Bar(p.th, l.Done, l.Total, 12) + fmt.Sprintf(" %d%%  %s  ETA %s", n, widget.Rate(l.Rate), widget.ETA(l.ETA))
+		s += "  " + widget.Bar(p.th, l.Done, l.Total, 12) + fmt.Sprintf(" %d%%", n)
+		if r := widget.Rate(l.Rate); r != "" {
+			s += "  " + r
+		}
+		if pages.StateOf(l) == pages.Runs {
+			s += "  ETA " + widget.ETA(l.ETA)
+		}
 	}
 	return s
 }
@@ -84,7 +90,7 @@ func (p *Page) clocks(l engine.Line, d *feed.Detail) string {
 	} else {
 		s = append(s, "no downtime yet")
 	}
-	s = append(s, "started "+widget.Clock(l.Created, now)+" by "+plaintext.Label(d.Migration.CreatedBy), "id "+plaintext.Label(l.UID))
+	s = append(s, "started "+widget.Clock(l.Created, now)+" by "+plaintext.Label(d.Migration.CreatedBy), "id "+pages.Short(l.UID))
 	return "   " + strings.Join(s, p.th.Muted.Render(" "+p.th.Glyph.Dot+" "))
 }
 

@@ -67,7 +67,7 @@ func (p *Page) foot(width, height int) []string {
 		return append(out, " "+p.th.Muted.Render("no migration is like that; esc drops the filter"))
 	}
 	out = append(out, " "+p.th.Muted.Render("to ")+pages.Target(l)+p.th.Muted.Render("  from ")+plaintext.Label(l.Source+" "+l.Ref.String())+
-		p.th.Muted.Render("  id ")+plaintext.Label(l.UID))
+		p.th.Muted.Render("  id ")+pages.Short(l.UID))
 	return append(out, widget.Limit(indent(widget.Fold(p.why(l), width-2)), height-2, p.th.Glyph.More)...)
 }
 
