@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"runtime/pprof"
@@ -36,6 +38,7 @@ func (c client) disk(ctx context.Context) (*rangeDisk, error) {
 		TLSClientConfig:     &tls.Config{RootCAs: roots},
 		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{},
 		MaxIdleConnsPerHost: c.streams,
+		DialContext:         dial,
 		DisableCompression:  true,
 	}}}
 	res, err := d.get(ctx, http.MethodHead, 0, 0)
@@ -174,3 +177,20 @@ func (l fileLedger) Record(_ context.Context, chunks []transfer.Chunk) error {
 	}
 	return l.f.Sync()
 }
+
+// dial makes connections that take much from the socket at once: TLS would ask for one record of 16 KiB after another,
+// which costs a fifth more CPU.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &gulper{conn, bufio.NewReaderSize(conn, 512<<10)}, nil
+}
+
+type gulper struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (g *gulper) Read(p []byte) (int, error) { return g.r.Read(p) }
