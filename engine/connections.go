@@ -12,7 +12,7 @@ import (
 
 // connections keep one connection for each endpoint, made when it is first needed.
 type connections[A any, T interface{ Close() error }] struct {
-	dial func(context.Context, A) (T, error)
+	dial func(ctx context.Context, a A, again bool) (T, error)
 	key  func(A) string
 
 	mu  sync.Mutex
@@ -24,9 +24,10 @@ type connection[T any] struct {
 	open    bool
 	value   T
 	refused error // wrong credentials: not tried again until a person asks, or the account would be locked
+	again   bool  // a person asked
 }
 
-func newConnections[A any, T interface{ Close() error }](dial func(context.Context, A) (T, error), key func(A) string) *connections[A, T] {
+func newConnections[A any, T interface{ Close() error }](dial func(context.Context, A, bool) (T, error), key func(A) string) *connections[A, T] {
 	return &connections[A, T]{dial: dial, key: key, all: map[string]*connection[T]{}}
 }
 
@@ -53,7 +54,8 @@ func (c *connections[A, T]) get(ctx context.Context, a A) (T, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	v, err := c.dial(ctx, a)
+	v, err := c.dial(ctx, a, e.again)
+	e.again = false
 	if err != nil {
 		if fault.Is(err, fault.WrongCredentials) {
 			e.refused = err
@@ -71,7 +73,7 @@ func (c *connections[A, T]) retry(a A) {
 	if e := c.all[c.key(a)]; e != nil {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.refused = nil
+		e.refused, e.again = nil, true
 	}
 }
 

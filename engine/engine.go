@@ -18,9 +18,10 @@ import (
 // Config is what an engine works with. Store, Source, Target and Staging are required; the rest has defaults.
 type Config struct {
 	Store Store
-	// Source and Target connect; the engine keeps and closes what they give.
-	Source func(ctx context.Context, s spec.Source) (sources.Source, error)
-	Target func(ctx context.Context, d spec.Destination) (targets.Target, error)
+	// Source and Target connect; the engine keeps and closes what they give. again: a person asks, after the credentials
+	// were refused.
+	Source func(ctx context.Context, s spec.Source, again bool) (sources.Source, error)
+	Target func(ctx context.Context, d spec.Destination, again bool) (targets.Target, error)
 	// Convert makes converted images; nil refuses every conversion but None.
 	Convert Converter
 	// Serve offers artifacts to the cluster for delivery HTTP; nil refuses that delivery.

@@ -44,7 +44,15 @@ func (t *turn) record(ctx context.Context) error {
 func (e *Engine) release(ctx context.Context, m Migration, h Held) (gone bool, err error) {
 	switch h.Kind {
 	case heldFile:
-		return true, e.removeStaging(h)
+		if err := e.removeStaging(h); err != nil {
+			return false, err
+		}
+		for i := range m.Status.Disks { // what the ledger vouched for is gone
+			if err := e.Store.ResetLedger(ctx, m.UID, i); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
 	case heldPower:
 		return false, nil // only a person powers a source on
 	}

@@ -177,7 +177,7 @@ func (t *turn) seeVolume(ctx context.Context, target targets.Target, i int) (Obs
 	case pull && s.Restarts >= maxRestarts:
 		t.replaced(i)
 		return Observation{}, fault.Hint(fault.Newf(fault.Transient, "ImporterRestarts", "CDI's importer restarted %d times: %s", s.Restarts, s.Waiting),
-			"is "+t.options().Destination.ServeAddress+" reachable from the cluster?")
+			"is %s reachable from the cluster?", t.options().Destination.ServeAddress)
 	case d.Replace:
 		return move("remove", "is replaced")
 	case s.Ready && d.Delivered != "" && t.now.Sub(t.m.Status.Progress) > ackPatience:

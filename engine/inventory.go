@@ -16,7 +16,7 @@ const inspectAtMost = 200
 func (e *Engine) listInventories(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	busy := map[string]chan struct{}{}
+	busy, tried := map[string]chan struct{}{}, map[string]time.Time{}
 	tick := time.NewTicker(superviseEvery)
 	defer tick.Stop()
 	var seen int64 = -1
@@ -34,10 +34,15 @@ func (e *Engine) listInventories(ctx context.Context) {
 						continue
 					}
 				}
-				asked := ep.Asked.After(ep.Taken)
-				if !asked && now.Sub(ep.Taken) < e.InventoryEvery {
+				last := ep.Taken // a list that failed leaves it, so that our own tries count as well
+				if t := tried[ep.Name]; t.After(last) {
+					last = t
+				}
+				asked := ep.Asked.After(last)
+				if !asked && now.Sub(last) < e.InventoryEvery {
 					continue
 				}
+				tried[ep.Name] = now
 				done := make(chan struct{})
 				busy[ep.Name] = done
 				wg.Add(1)

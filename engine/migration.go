@@ -83,6 +83,7 @@ type Status struct {
 type Shutdown struct {
 	Asked    time.Time `json:"asked"`
 	Deadline time.Time `json:"deadline"`
+	Sent     time.Time `json:"sent,omitzero"`      // when the source took the request; until then it is made again
 	HandOver bool      `json:"handOver,omitempty"` // a person shuts the VM down; wait without end
 }
 

@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	"landfall/engine/fault"
-	"landfall/engine/spec"
 )
 
 // pending freezes the options: from here on a migration does not change because a default did.
@@ -55,13 +54,8 @@ func (t *turn) refreeze() bool {
 	}
 	st.Options = &next
 	t.event("info", "SpecChange", "the changed document is taken (generation %d)", t.m.Generation)
-	if st.Resume != "" && t.touched() && !reflect.DeepEqual(trust(old), trust(next)) {
-		t.e.sources.retry(next.Source)
-	}
 	return true
 }
-
-func trust(s spec.Spec) any { return []any{s.Source.Password, s.Source.TLS, s.Source.Username} }
 
 // touched tells whether the migration has gone beyond looking.
 func (t *turn) touched() bool {

@@ -45,6 +45,8 @@ func (t *turn) seePower() (Observation, error) {
 		return Observation{}, fault.Hint(fault.Newf(fault.Blocked, "PowerPolicy", "%s is on and powerOffPolicy is Never", st.Inventory.Ref), "shut it down by hand; then retry")
 	case s != nil && s.HandOver:
 		return Observation{Sight: Running, Seen: "waiting for a person to shut the source down", again: t.e.Poll}, nil
+	case s != nil && s.Sent.IsZero() && st.Inventory.Tools == machine.ToolsRunning:
+		return Observation{Sight: Partial, Seen: "the guest is to be asked to shut down", next: shutdown}, nil
 	case s != nil && t.now.Before(s.Deadline):
 		return Observation{Sight: Running, Seen: "the guest is shutting down", again: min(t.e.Poll, s.Deadline.Sub(t.now))}, nil
 	case s == nil && st.Inventory.Tools == machine.ToolsRunning && st.Power == machine.On:
@@ -121,11 +123,15 @@ func (t *turn) power(ctx context.Context, move powerMove) error {
 	}
 	t.event("info", "Shutdown", "the guest of %s is asked to shut down", ref)
 	err = src.Shutdown(ctx, ref)
-	if fault.Is(err, fault.ToolsUnavailable) {
+	s := t.m.Status.Shutdown
+	switch {
+	case fault.Is(err, fault.ToolsUnavailable):
 		// The tools have stopped since they were looked at: the time for a graceful shutdown is over.
-		t.m.Status.Shutdown.Deadline = t.now
+		s.Sent, s.Deadline = t.now, t.now
 		t.event("warn", "Shutdown", "%s", err)
 		return nil
+	case err == nil:
+		s.Sent, s.Deadline = t.now, t.now.Add(t.options().Source.ShutdownTimeout())
 	}
 	return err
 }

@@ -71,7 +71,7 @@ func (t *turn) enter(to Phase, reason string) {
 	if reason != "" {
 		message += ": " + reason
 	}
-	t.event("info", "Phase", message)
+	t.event("info", "Phase", "%s", message)
 }
 
 // resume goes back from a rest to its checkpoint.

@@ -108,7 +108,11 @@ func (t *turn) work(ctx context.Context) (res result, err error) {
 	switch decide(o.Sight) {
 	case Advance:
 		t.enter(row.Next, "")
-		return t.commit(ctx, 0)
+		res, err := t.commit(ctx, 0)
+		if fault.Is(err, fault.Conflict) {
+			return t.taken(ctx, row, err)
+		}
+		return res, err
 	case Ask:
 		t.restFor(o.Questions)
 		return t.commit(ctx, 0)
@@ -128,6 +132,16 @@ func (t *turn) work(ctx context.Context) (res result, err error) {
 	again, err := t.commit(ctx, o.again)
 	again.changed = again.changed || res.changed
 	return again, err
+}
+
+// taken is when the VM that was found turns out to belong to another migration: the store refuses to record it here.
+func (t *turn) taken(ctx context.Context, row Row, err error) (result, error) {
+	var before Status
+	if err := json.Unmarshal(t.before, &before); err != nil {
+		return result{}, err
+	}
+	t.m.Status, t.events = before, nil
+	return t.failed(ctx, row, fault.Hint(err, "cancel this migration, or the other one"))
 }
 
 // maxFruitless is how often the same act is repeated while the same is seen: the other side accepts and does nothing.
@@ -174,10 +188,11 @@ func (t *turn) interrupt() bool {
 	return true
 }
 
-// cancelled tells whether a person wants the end, by the verb or as the answer to a question.
+// cancelled tells whether a person wants the end, by the verb or as the answer to a question. An answer counts also when its
+// question fell away while it was given.
 func (t *turn) cancelled() bool {
 	for i := range t.decided {
-		if d := &t.decided[i]; d.Answer == cancelAnswer && d.Closed.IsZero() {
+		if d := &t.decided[i]; d.Answer == cancelAnswer {
 			t.settle(d)
 			return true
 		}
@@ -212,6 +227,7 @@ func (t *turn) rest() time.Duration {
 	switch {
 	case poked:
 		st.ObservedRetry, st.Attempt = t.m.Retry, 0
+		t.e.sources.retry(t.options().Source)
 		t.resume("a person asked to go on")
 	case st.Phase == Retryable:
 		if !t.now.Before(st.NotUntil) {

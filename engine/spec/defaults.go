@@ -16,14 +16,7 @@ func (s Spec) Default() Spec {
 			*p = v
 		}
 	}
-	set(&s.Source.Type, "vsphere")
-	set((*string)(&s.Source.PowerOffPolicy), string(GracefulThenAsk))
-	if s.Source.ShutdownSeconds == 0 {
-		s.Source.ShutdownSeconds = DefaultShutdownTimeout
-	}
-	if s.Source.MaxConnections == 0 {
-		s.Source.MaxConnections = DefaultConnections
-	}
+	s.Source = s.Source.Default()
 	set(&s.Destination.RunStrategy, "Always")
 	set(&s.Destination.Firmware, "auto")
 	set(&s.Strategy.Type, "Cold")
@@ -67,5 +60,22 @@ func (s Spec) Default() Spec {
 	}
 	s.Network.Mappings = nets
 	set(&s.CleanupPolicy, "DeleteStaging")
+	return s
+}
+
+// Default gives the source with every option resolved.
+func (s Source) Default() Source {
+	if s.Type == "" {
+		s.Type = "vsphere"
+	}
+	if s.PowerOffPolicy == "" {
+		s.PowerOffPolicy = GracefulThenAsk
+	}
+	if s.ShutdownSeconds == 0 {
+		s.ShutdownSeconds = DefaultShutdownTimeout
+	}
+	if s.MaxConnections == 0 {
+		s.MaxConnections = DefaultConnections
+	}
 	return s
 }

@@ -25,7 +25,7 @@ func (q *Queries) AddListed(ctx context.Context, arg AddListedParams) error {
 }
 
 const askRefresh = `-- name: AskRefresh :execrows
-UPDATE endpoints SET asked = ? WHERE name = ?
+UPDATE endpoints SET asked = ?, failure = '' WHERE name = ?
 `
 
 type AskRefreshParams struct {

@@ -12,7 +12,7 @@ ON CONFLICT (name) DO UPDATE SET source = excluded.source, target = excluded.tar
 UPDATE endpoints SET taken = 0, about = '', failure = '' WHERE name = ?;
 
 -- name: AskRefresh :execrows
-UPDATE endpoints SET asked = ? WHERE name = ?;
+UPDATE endpoints SET asked = ?, failure = '' WHERE name = ?;
 
 -- name: InventoryTaken :execrows
 UPDATE endpoints SET taken = ?, about = ?, failure = '' WHERE name = ?;

@@ -43,7 +43,7 @@ func (a *app) connect() *cobra.Command {
 			if err := trial(e).Validate(); err != nil {
 				return err
 			}
-			c, err := vsphere.Dial(ctx, src.Default(), vsphere.Options{Again: true})
+			c, err := dialSource(ctx, src.Default(), true)
 			if err != nil {
 				return fmt.Errorf("connect to %s: %w", src.Address, err)
 			}

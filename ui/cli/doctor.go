@@ -115,7 +115,7 @@ func (a *app) engineCheck(ctx context.Context, s *store.Store) check {
 func sourceCheck(ctx context.Context, e engine.Endpoint) check {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	c, err := dialSource(ctx, e.Source.Default())
+	c, err := dialSource(ctx, e.Source.Default(), true)
 	if err != nil {
 		return check{"source " + e.Name, false, err.Error(), "mend it, or connect it anew: landfall connect"}
 	}
@@ -126,7 +126,7 @@ func sourceCheck(ctx context.Context, e engine.Endpoint) check {
 func targetCheck(ctx context.Context, e engine.Endpoint) check {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	t, err := dialTarget(ctx, e.Target)
+	t, err := dialTarget(ctx, e.Target, true)
 	if err != nil {
 		return check{"target of " + e.Name, false, err.Error(), "check kubeconfig and context"}
 	}

@@ -85,7 +85,7 @@ func (a *app) inventory(ctx context.Context, s *store.Store, refresh bool) ([]en
 	return s.Inventory(ctx)
 }
 
-// listed waits until every endpoint was taken after the time it had.
+// listed waits until every endpoint was taken after the time it had, or could not be.
 func listed(ctx context.Context, s *store.Store, before map[string]time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, inventoryPatience)
 	defer cancel()
@@ -96,7 +96,7 @@ func listed(ctx context.Context, s *store.Store, before map[string]time.Time) er
 		}
 		waiting := 0
 		for _, e := range endpoints {
-			if old, ok := before[e.Name]; ok && !e.Taken.After(old) {
+			if old, ok := before[e.Name]; ok && !e.Taken.After(old) && e.Failure == "" {
 				waiting++
 			}
 		}

@@ -20,11 +20,11 @@ import (
 )
 
 // dialSource connects to a source by its type; the document was checked, so that there is only one.
-func dialSource(ctx context.Context, s spec.Source) (sources.Source, error) {
-	return vsphere.Dial(ctx, s, vsphere.Options{})
+func dialSource(ctx context.Context, s spec.Source, again bool) (sources.Source, error) {
+	return vsphere.Dial(ctx, s, vsphere.Options{Again: again})
 }
 
-func dialTarget(ctx context.Context, d spec.Destination) (targets.Target, error) {
+func dialTarget(ctx context.Context, d spec.Destination, _ bool) (targets.Target, error) {
 	return kubevirt.Dial(ctx, d, kubevirt.Options{})
 }
 

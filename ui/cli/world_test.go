@@ -78,7 +78,8 @@ func newWorld(t *testing.T, vms ...esxsim.VM) *testWorld {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.host.Close)
-	if w.cluster, err = kubesim.Start(ctx, kubesim.Config{Dir: filepath.Join(w.dir, "cluster"), Pace: 5 * time.Millisecond, Namespaces: []string{"vms"}}); err != nil {
+	if w.cluster, err = kubesim.Start(ctx, kubesim.Config{Dir: filepath.Join(w.dir, "cluster"), Pace: 5 * time.Millisecond, Namespaces: []string{"vms"},
+		Nodes: []kubesim.Node{{Name: "node-1", CPU: "1000", Memory: "4Ti"}}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.cluster.Close() })
