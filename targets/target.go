@@ -31,6 +31,14 @@ type Target interface {
 	// Render says what is to be made: a pure function of its input, without a look at the cluster.
 	Render(in Input) (Plan, error)
 
+	// Makes names, without a look at the cluster, everything that CreateVolume makes for a volume, in the order in which it
+	// is made, so that it can be written down before. The volume itself is of kind datavolume.
+	Makes(o Owner, v Volume) []Ref
+
+	// MakesMachine names likewise what ApplyMachine and, for the checks of the spec, Probe make. The machine itself is of
+	// kind virtualmachine.
+	MakesMachine(o Owner, p Plan, checks []spec.Check) []Ref
+
 	// Volume looks at one volume.
 	Volume(ctx context.Context, o Owner, v Volume) (VolumeState, error)
 
@@ -183,7 +191,7 @@ type Artifact interface {
 	// is fault.Damaged and nothing more is written.
 	WriteTo(w io.Writer) (int64, error)
 	// Chunks is the number of chunks, and ReadChunk gives one of them, compared likewise; zero tells that it is all
-	// zeros without reading it (p is then untouched).
+	// zeros without reading it (p is then untouched). ReadChunk may be called from several goroutines.
 	Chunks() int64
 	ReadChunk(i int64, p []byte) (n int, zero bool, err error)
 }

@@ -10,142 +10,124 @@ import (
 	"landfall/targets"
 )
 
-// chunk is the piece that an artifact is read, compared and compressed in.
+// chunk is the piece that an artifact is read and compared in.
 const chunk = 1 << 20
 
-// piece is one chunk on its way: made by any worker, written in order.
+// maxZeros is the longest run of zeros that is held back to be said at once, so that progress is seen.
+const maxZeros = 256 << 20
+
+// piece is one chunk: read by any worker, written in order.
 type piece struct {
-	raw  int // bytes of the image
+	data []byte
+	n    int
 	zero bool
-	code []byte
 	err  error
 }
 
-// pour writes the whole artifact as c's stream into w. It ends without an error only after every chunk was read and found
-// as recorded, so that the caller may end the stream then and only then.
-func pour(ctx context.Context, a targets.Artifact, c coding, w func(code []byte, raw int64) error) error {
+type job struct {
+	i    int64
+	buf  []byte
+	done chan piece
+}
+
+// pour writes the whole artifact to c and closes it. It closes only after every chunk was read and found as recorded, so
+// that a stream that is valid stands for an artifact that is whole. passed is called with the bytes of the image that c has
+// put out, never more.
+func pour(ctx context.Context, a targets.Artifact, c coder, passed func(int64)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	workers := min(max(runtime.GOMAXPROCS(0), 2), 8)
+	order, free := read(ctx, a, workers)
+
+	var total, zeros int64
+	flush := func() error {
+		n := zeros
+		zeros = 0
+		if n == 0 {
+			return nil
+		}
+		return c.zeros(n)
+	}
+	for done := range order {
+		p := <-done
+		if p.err != nil {
+			return p.err
+		}
+		// What was written before this chunk is out: the coder holds back less than a chunk.
+		passed(total - zeros)
+		total += int64(p.n)
+		if p.zero {
+			zeros += int64(p.n)
+		}
+		if !p.zero || zeros >= maxZeros {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if !p.zero {
+			if _, err := c.Write(p.data[:p.n]); err != nil {
+				return err
+			}
+		}
+		free <- p.data
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if total != a.Size() {
+		return fault.Newf(fault.Blocked, fault.EarlyEnd, "the artifact ended after %d of %d bytes", total, a.Size())
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// read reads chunks side by side and gives them in order. Buffers come back through free. It stops when ctx does.
+func read(ctx context.Context, a targets.Artifact, workers int) (<-chan chan piece, chan []byte) {
 	var (
-		workers = min(max(runtime.GOMAXPROCS(0), 1), 8)
-		order   = make(chan chan piece, 2*workers)
+		buffers = 2 * workers
+		order   = make(chan chan piece, buffers)
 		work    = make(chan job)
-		free    sync.Pool
+		free    = make(chan []byte, buffers)
 		wg      sync.WaitGroup
 	)
-	free.New = func() any { return []byte(nil) }
+	for range buffers {
+		free <- make([]byte, chunk)
+	}
 	for range workers {
 		wg.Go(func() {
-			buf := make([]byte, chunk)
 			for j := range work {
-				j.done <- encodeChunk(a, c, j.i, buf, free.Get().([]byte))
+				n, zero, err := a.ReadChunk(j.i, j.buf)
+				j.done <- piece{data: j.buf, n: n, zero: zero, err: err}
 			}
 		})
 	}
-	wg.Go(func() {
-		defer close(work)
+	go func() {
 		defer close(order)
+		defer wg.Wait()
+		defer close(work)
 		for i := range a.Chunks() {
 			j := job{i: i, done: make(chan piece, 1)}
+			// Buffers are given out in order, so that the chunk that is waited for always has one.
 			select {
-			case order <- j.done:
+			case j.buf = <-free:
 			case <-ctx.Done():
 				return
 			}
 			select {
 			case work <- j:
 			case <-ctx.Done():
-				j.done <- piece{err: context.Cause(ctx)}
+				return
+			}
+			select {
+			case order <- j.done:
+			case <-ctx.Done():
 				return
 			}
 		}
-	})
-	defer wg.Wait()
-	defer cancel()
-
-	s := stream{w: w, c: c}
-	for done := range order {
-		p := <-done
-		if err := s.add(p); err != nil {
-			return err
-		}
-		if p.code != nil {
-			free.Put(p.code[:0]) //nolint:staticcheck // a slice header is small beside the chunk
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := s.flush(); err != nil {
-		return err
-	}
-	if s.total != a.Size() {
-		return fault.Newf(fault.Blocked, fault.EarlyEnd, "the artifact ended after %d of %d bytes", s.total, a.Size())
-	}
-	return nil
-}
-
-type job struct {
-	i    int64
-	done chan piece
-}
-
-func encodeChunk(a targets.Artifact, c coding, i int64, buf, dst []byte) piece {
-	n, zero, err := a.ReadChunk(i, buf)
-	p := piece{raw: n, zero: zero, err: err}
-	switch {
-	case err != nil:
-	case i == 0:
-		// The start is never a run of zeros to the decoder: see zstdCoding.first.
-		if zero {
-			clear(buf[:n])
-			p.zero = false
-		}
-		h := min(n, head)
-		p.code = c.first(buf[:h])
-		if h < n {
-			p.code = c.data(p.code, buf[h:n])
-		}
-	case !zero:
-		p.code = c.data(dst[:0], buf[:n])
-	}
-	return p
-}
-
-// stream gathers runs of zeros and writes in order.
-type stream struct {
-	w     func([]byte, int64) error
-	c     coding
-	zeros int64 // not written yet
-	total int64
-}
-
-func (s *stream) add(p piece) error {
-	if p.err != nil {
-		return p.err
-	}
-	s.total += int64(p.raw)
-	if p.zero {
-		for s.zeros += int64(p.raw); s.zeros >= maxZeros; s.zeros -= maxZeros {
-			if err := s.w(s.c.zeros(maxZeros), maxZeros); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := s.flush(); err != nil {
-		return err
-	}
-	return s.w(p.code, int64(p.raw))
-}
-
-func (s *stream) flush() error {
-	if s.zeros == 0 {
-		return nil
-	}
-	n := s.zeros
-	s.zeros = 0
-	return s.w(s.c.zeros(n), n)
+	}()
+	return order, free
 }
 
 // tee counts what an artifact writes by itself.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,11 +75,11 @@ func (t *Target) uploadToken(ctx context.Context, o targets.Owner, v targets.Vol
 }
 
 // coding is zstd where CDI is known to read it.
-func (t *Target) coding(ctx context.Context) coding {
+func (t *Target) coding(ctx context.Context) func(io.Writer) (coder, error) {
 	if readsZstd(t.platform(ctx).cdiVersion) {
-		return newZstd()
+		return newZstd
 	}
-	return gzipCoding{}
+	return newGzip
 }
 
 // delivery is one try to send one artifact.
@@ -88,7 +89,7 @@ type delivery struct {
 	token    secret.Secret
 	now      func() time.Time
 	stall    time.Duration
-	coding   coding
+	coding   func(io.Writer) (coder, error)
 	artifact targets.Artifact
 	what     string
 	progress acknowledged
@@ -143,19 +144,18 @@ func (c counted) Read(p []byte) (int, error) {
 
 // fill writes the stream: raw images compressed on the way, others as they are.
 func (d *delivery) fill(ctx context.Context, w io.Writer) error {
-	var wire, raw int64
+	var wire atomic.Int64
 	if d.artifact.Format() == "raw" || d.artifact.Format() == "" {
-		return pour(ctx, d.artifact, d.coding, func(code []byte, n int64) error {
-			wire, raw = wire+int64(len(code)), raw+n
-			d.progress.add(wire, raw)
-			_, err := w.Write(code)
+		c, err := d.coding(tee{w, func(n int) { wire.Add(int64(n)) }})
+		if err != nil {
 			return err
-		})
+		}
+		return pour(ctx, d.artifact, c, func(raw int64) { d.progress.add(wire.Load(), raw) })
 	}
 	length, size := max(d.artifact.Length(), 1), d.artifact.Size()
 	n, err := d.artifact.WriteTo(tee{w, func(n int) {
-		wire += int64(n)
-		d.progress.add(wire, int64(float64(size)*float64(wire)/float64(length)))
+		sent := wire.Add(int64(n))
+		d.progress.add(sent, int64(float64(size)*float64(sent)/float64(length)))
 	}})
 	if err == nil && n != d.artifact.Length() {
 		err = fault.Newf(fault.Blocked, fault.EarlyEnd, "the artifact ended after %d of %d bytes", n, d.artifact.Length())

@@ -47,7 +47,7 @@ func (r *rendering) volume(i int, d machine.Disk) (targets.Volume, bool) {
 	}
 	m, ok := r.in.Spec.StorageFor(d.Datastore)
 	if !ok {
-		r.fail("%s: datastore %q has no storage class: add it to spec.storage.mappings", what, escaped(d.Datastore))
+		r.fail("%s: datastore %q has no storage class: add it to spec.storage.mappings", what, bounded(d.Datastore, 128))
 		return targets.Volume{}, false
 	}
 	class, known := r.in.Classes[m.StorageClass]

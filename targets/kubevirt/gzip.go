@@ -1,40 +1,28 @@
 package kubevirt
 
 import (
-	"bytes"
-	"sync"
+	"io"
 
 	"github.com/klauspost/compress/gzip"
 )
 
-// gzipCoding is for releases of CDI that do not know zstd. Members that follow each other are one stream there too.
-type gzipCoding struct{}
+// gzipStream is for releases of CDI that do not know zstd.
+type gzipStream struct{ *gzip.Writer }
 
-var gzipWriters = sync.Pool{New: func() any {
-	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	if err != nil {
-		panic(err) // the level is a constant
-	}
-	return w
-}}
-
-func (gzipCoding) data(dst, p []byte) []byte {
-	b := bytes.NewBuffer(dst)
-	w := gzipWriters.Get().(*gzip.Writer)
-	defer gzipWriters.Put(w)
-	w.Reset(b)
-	_, _ = w.Write(p) // a bytes.Buffer takes all
-	_ = w.Close()
-	return b.Bytes()
+func newGzip(w io.Writer) (coder, error) {
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	return gzipStream{z}, err
 }
 
-func (g gzipCoding) first(p []byte) []byte { return g.data(nil, p) }
+var nothing [chunk]byte
 
-var fullZeros = sync.OnceValue(func() []byte { return gzipCoding{}.data(nil, make([]byte, maxZeros)) })
-
-func (g gzipCoding) zeros(n int64) []byte {
-	if n == maxZeros {
-		return fullZeros()
+func (g gzipStream) zeros(n int64) error {
+	for n > 0 {
+		m, err := g.Write(nothing[:min(n, chunk)])
+		if err != nil {
+			return err
+		}
+		n -= int64(m)
 	}
-	return g.data(nil, make([]byte, n))
+	return nil
 }

@@ -59,7 +59,7 @@ func (r *rendering) firmware(d *virt.DomainSpec) {
 	if uuid, serial, ok := identity(vm.BIOSUUID); ok {
 		d.Firmware.UUID, d.Firmware.Serial = types.UID(uuid), serial
 	} else if vm.BIOSUUID != "" {
-		r.note("the source's UUID %q is not a UUID: the cluster makes a new one", escaped(vm.BIOSUUID))
+		r.note("the source's UUID %q is not a UUID: the cluster makes a new one", bounded(vm.BIOSUUID, 128))
 	}
 	if vm.TPM {
 		d.Devices.TPM = &virt.TPMDevice{Persistent: &yes}

@@ -19,7 +19,7 @@ func (r *rendering) networks(s *virt.VirtualMachineInstanceSpec) {
 			continue
 		}
 		if !ok {
-			r.fail("NIC %d (%s): network %q is not mapped: add it to spec.network.mappings", i, escaped(n.Label), escaped(n.Network))
+			r.fail("NIC %d (%s): network %q is not mapped: add it to spec.network.mappings", i, escaped(n.Label), bounded(n.Network, 128))
 			return
 		}
 		name := fmt.Sprintf("nic-%d", i)
@@ -45,7 +45,7 @@ func (r *rendering) mac(i int, n machine.NIC) string {
 	}
 	hw, err := net.ParseMAC(n.MAC)
 	if err != nil || len(hw) != 6 {
-		r.note("NIC %d: %q is not a hardware address: the cluster makes a new one", i, escaped(n.MAC))
+		r.note("NIC %d: %q is not a hardware address: the cluster makes a new one", i, bounded(n.MAC, 64))
 		return ""
 	}
 	return hw.String()

@@ -114,7 +114,7 @@ func (r *rendering) annotations() map[string]string {
 func (r *rendering) left() {
 	vm := r.in.VM
 	for _, d := range vm.Devices {
-		r.note("%s %q is not moved", d.Kind, escaped(d.Label))
+		r.note("%s %q is not moved", escaped(d.Kind), bounded(d.Label, 128))
 	}
 	for _, p := range vm.Pinned {
 		r.note("%s is not carried over", escaped(p))
