@@ -17,6 +17,14 @@ import (
 // a reference to its variable: it is never read here. What would weaken the connection is refused with what to do
 // instead, and never quietly ignored.
 func FromEnv(lookup func(string) (string, bool)) (spec.Source, error) {
+	s, err := fromEnv(lookup)
+	if err != nil {
+		return spec.Source{}, err
+	}
+	return s, nil
+}
+
+func fromEnv(lookup func(string) (string, bool)) (spec.Source, error) {
 	get := func(name string) string { v, _ := lookup(name); return strings.TrimSpace(v) }
 	var s spec.Source
 

@@ -95,7 +95,7 @@ func soapFault(err error) (name, text string, f types.BaseMethodFault) {
 		if text == "" && soap.IsSoapFault(err) {
 			text = soap.ToSoapFault(err).String
 		}
-		return strings.TrimSuffix(t.Name(), "Fault"), text, f
+		return t.Name(), text, f
 	}
 	return "", "", nil
 }

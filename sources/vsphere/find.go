@@ -34,26 +34,8 @@ func (s *Source) look(ctx context.Context, ref machine.Ref, paths ...string) (ty
 	if uuid := get[string](b, "summary.config.instanceUuid"); ref.InstanceUUID != "" && uuid != "" && !strings.EqualFold(uuid, ref.InstanceUUID) {
 		return vm, nil, s.gone(ctx, ref)
 	}
-	if err := unread(content[0]); err != nil && len(b) == 0 {
-		return vm, nil, err
-	}
 	return vm, b, nil
 }
-
-// unread is the fault by which nothing of an object could be read.
-func unread(o types.ObjectContent) error {
-	for _, m := range o.MissingSet {
-		if m.Fault.Fault != nil {
-			return missingError{m.Fault}
-		}
-	}
-	return nil
-}
-
-type missingError struct{ fault types.LocalizedMethodFault }
-
-func (e missingError) Error() string                { return e.fault.LocalizedMessage }
-func (e missingError) Fault() types.BaseMethodFault { return e.fault.Fault }
 
 func (s *Source) byUUID(ctx context.Context, uuid string) (types.ManagedObjectReference, error) {
 	var none types.ManagedObjectReference

@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -42,7 +43,7 @@ func (s *Source) OpenDisk(ctx context.Context, vm machine.VM, disk machine.Disk)
 
 func (s *Source) openFolder(ctx context.Context, ref machine.Ref, want machine.Disk) (*folderDisk, error) {
 	moref, b, err := s.look(ctx, ref, "runtime.powerState", "config.hardware.device", "config.changeTrackingEnabled", "parent", "parentVApp")
-	if err != nil {
+	if err = cmp.Or(err, b.missing("runtime.powerState"), b.missing("config.hardware.device")); err != nil {
 		return nil, err
 	}
 	if p := power(get[types.VirtualMachinePowerState](b, "runtime.powerState")); p == machine.On {

@@ -22,7 +22,8 @@ var inspected = append(slices.Clone(listed),
 // Inspect gives the whole VM as it is now.
 func (s *Source) Inspect(ctx context.Context, ref machine.Ref) (machine.VM, error) {
 	moref, b, err := s.look(ctx, ref, inspected...)
-	if err != nil {
+	// A VM whose hardware this user may not see must not look like one without disks.
+	if err = cmp.Or(err, b.missing("config")); err != nil {
 		return machine.VM{}, s.fail(err, "inspect VM %s on %s", ref, s.host)
 	}
 	vm := machine.VM{Summary: summary(moref, b)}
@@ -63,9 +64,22 @@ func (s *Source) place(ctx context.Context, b bag) (folder, host string) {
 	return folder, host
 }
 
-// ancestry is the tree from an object up to the root, read in one call; as much of it as can be seen.
+// ancestry is the tree from an object up to the root, read in one call, and one for each vApp; as much of it as can be
+// seen.
 func (s *Source) ancestry(ctx context.Context, ref types.ManagedObjectReference) tree {
 	t := tree{}
+	for ref.Type == "VirtualApp" && len(t) < deepest {
+		content, err := s.retrieve(ctx, []types.ManagedObjectReference{ref}, []string{"name", "parentFolder", "parentVApp"})
+		if err != nil || len(content) != 1 {
+			return t
+		}
+		t.add(ref, bagOf(content[0]))
+		up := t[ref].parent
+		if up == nil {
+			return t
+		}
+		ref = *up
+	}
 	entities, err := mo.Ancestors(ctx, s.vim, s.vim.ServiceContent.PropertyCollector, ref)
 	if err != nil {
 		return t
@@ -78,7 +92,7 @@ func (s *Source) ancestry(ctx context.Context, ref types.ManagedObjectReference)
 
 // configured fills what the configuration alone tells.
 func configured(vm *machine.VM, c types.VirtualMachineConfigInfo) {
-	vm.BIOSUUID = strings.ToLower(c.Uuid)
+	vm.BIOSUUID = c.Uuid
 	vm.HardwareVersion = hardwareVersion(c.Version)
 	vm.Annotation = c.Annotation
 	vm.CPUs, vm.MemoryMiB = c.Hardware.NumCPU, int64(c.Hardware.MemoryMB)

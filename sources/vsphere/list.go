@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/vmware/govmomi/property"
@@ -121,7 +120,7 @@ func parentOf(b bag) (types.ManagedObjectReference, bool) {
 // summary fills the row of a VM from the properties of listed, whichever are there.
 func summary(ref types.ManagedObjectReference, b bag) machine.Summary {
 	r := machine.Summary{
-		Ref:        machine.Ref{MoRef: ref.Value, InstanceUUID: strings.ToLower(get[string](b, "summary.config.instanceUuid"))},
+		Ref:        machine.Ref{MoRef: ref.Value, InstanceUUID: get[string](b, "summary.config.instanceUuid")},
 		Name:       shown(get[string](b, "name")),
 		Power:      power(get[types.VirtualMachinePowerState](b, "runtime.powerState")),
 		GuestID:    get[string](b, "summary.config.guestId"),
@@ -136,7 +135,7 @@ func summary(ref types.ManagedObjectReference, b bag) machine.Summary {
 		Agent:      agent(get[types.ManagedByInfo](b, "summary.config.managedBy")),
 	}
 	r.Provision = r.Committed + get[int64](b, "summary.storage.uncommitted")
-	_, r.Snapshots = b["snapshot.currentSnapshot"]
+	_, r.Snapshots = b["snapshot.currentSnapshot"].(types.ManagedObjectReference)
 	return r
 }
 

@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -27,8 +28,8 @@ func (s *Source) proveOff(ctx context.Context, ref machine.Ref) error {
 	if p != machine.Off {
 		return runs("its power state is " + string(p))
 	}
-	_, b, err := s.look(ctx, ref, "config.files.vmPathName", "config.datastoreUrl", "datastore")
-	if err != nil {
+	_, b, err := s.look(ctx, ref, "config.files.vmPathName", "datastore")
+	if err = cmp.Or(err, b.missing("config.files.vmPathName"), b.missing("datastore")); err != nil {
 		return err
 	}
 	config, ok := parsePath(get[string](b, "config.files.vmPathName"))

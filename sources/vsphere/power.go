@@ -29,6 +29,9 @@ func (s *Source) state(ctx context.Context, ref machine.Ref) (types.ManagedObjec
 		return vm, machine.PowerUnknown, err
 	}
 	p := power(get[types.VirtualMachinePowerState](b, "runtime.powerState"))
+	if err := b.missing("runtime.powerState"); err != nil {
+		return vm, p, err
+	}
 	if p == machine.PowerUnknown {
 		return vm, p, errors.New("the endpoint does not tell it")
 	}

@@ -29,11 +29,16 @@ func (s *Source) retrieve(ctx context.Context, refs []types.ManagedObjectReferen
 	return content, err
 }
 
-// bag is what was read of one object, by property path.
-type bag map[string]types.AnyType
+// bag is what was read of one object, by property path: its value, or the missingError by which it could not be read.
+type bag map[string]any
 
 func bagOf(o types.ObjectContent) bag {
-	b := make(bag, len(o.PropSet))
+	b := make(bag, len(o.PropSet)+len(o.MissingSet))
+	for _, m := range o.MissingSet {
+		if m.Fault.Fault != nil {
+			b[m.Path] = missingError{m.Fault}
+		}
+	}
 	for _, p := range o.PropSet {
 		b[p.Name] = p.Val
 	}
@@ -45,3 +50,21 @@ func get[T any](b bag, path string) T {
 	v, _ := b[path].(T)
 	return v
 }
+
+// missing tells why a property could not be read. One that the object just does not have gives nil.
+func (b bag) missing(path string) error {
+	e, ok := b[path].(missingError)
+	if !ok {
+		return nil
+	}
+	if _, absent := e.fault.Fault.(*types.InvalidProperty); absent {
+		return nil
+	}
+	return e
+}
+
+// missingError is a fault that came as a value, of a property or a task, instead of as an answer.
+type missingError struct{ fault types.LocalizedMethodFault }
+
+func (e missingError) Error() string                { return e.fault.LocalizedMessage }
+func (e missingError) Fault() types.BaseMethodFault { return e.fault.Fault }

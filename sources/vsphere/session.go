@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,17 +25,19 @@ import (
 type session struct {
 	host     string
 	soap     *soap.Client
+	cookies  *jar
 	user     string
 	password secret.Ref
 	opts     Options
 	manager  types.ManagedObjectReference
+	vcenter  bool
 	logins   singleflight.Group
 	epoch    atomic.Int64 // raised by every login
 	closed   atomic.Bool
 }
 
-func newSession(host string, c *soap.Client, s spec.Source, o Options) *session {
-	return &session{host: host, soap: c, user: s.Username, password: s.Password, opts: o}
+func newSession(host string, c *soap.Client, cookies *jar, s spec.Source, o Options) *session {
+	return &session{host: host, soap: c, cookies: cookies, user: s.Username, password: s.Password, opts: o}
 }
 
 // open logs in for the first time.
@@ -42,7 +45,7 @@ func (s *session) open(ctx context.Context, content types.ServiceContent) error 
 	if content.SessionManager == nil {
 		return fault.Hint(fault.Newf(fault.Blocked, fault.Refused, "log in to %s: it has no session manager", s.host), "look whether it is an ESXi host or a vCenter")
 	}
-	s.manager = *content.SessionManager
+	s.manager, s.vcenter = *content.SessionManager, content.About.ApiType != hostAgent
 	return s.login(ctx, s.opts.Again)
 }
 
@@ -58,6 +61,9 @@ func (s *session) renew(ctx context.Context, seen int64) error {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CallTimeout)
 		defer cancel()
+		// Should the old session live after all, it must not count against the endpoint's cap for another half hour.
+		_, _ = methods.Logout(ctx, s.soap, &types.Logout{This: s.manager})
+		s.cookies.forget()
 		return nil, s.login(ctx, false)
 	})
 	select {
@@ -76,7 +82,11 @@ func (s *session) login(ctx context.Context, again bool) error {
 	return refusals.try(ctx, s.host, s.user, password, again, s.opts.Now, func() error {
 		_, err := methods.Login(ctx, s.soap, &types.Login{This: s.manager, UserName: s.user, Password: password.Reveal(), Locale: "en_US"})
 		if err != nil {
-			return failed(err, s.host, "log in to %s as %q", s.host, s.user)
+			err = failed(err, s.host, "log in to %s as %q", s.host, s.user)
+			if s.vcenter && fault.Is(err, fault.WrongCredentials) && !strings.ContainsAny(s.user, `@\`) {
+				return fault.Hint(err, "write the user with its domain, as %s@vsphere.local, and check the password; the same password is not tried again", s.user)
+			}
+			return err
 		}
 		s.epoch.Add(1)
 		return nil

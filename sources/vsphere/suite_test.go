@@ -80,9 +80,8 @@ func TestSource(t *testing.T) {
 	}{
 		{"host", esxsim.Config{}, true},
 		{"host, changes not tracked", esxsim.Config{}, false},
-		{"host of a release that decodes twice", esxsim.Config{DecodeTwice: true}, true},
-		{"host that answers the map in pieces", esxsim.Config{AreasPerCall: 1, Grain: 64 << 10}, true},
-		{"host that does not announce ranges", esxsim.Config{NoAcceptRanges: true}, true},
+		{"host that decodes twice, answers the map in pieces and does not announce ranges",
+			esxsim.Config{DecodeTwice: true, AreasPerCall: 1, Grain: 64 << 10, NoAcceptRanges: true}, true},
 		{"vCenter", esxsim.Config{VCenter: true}, true},
 	} {
 		t.Run(world.name, func(t *testing.T) {

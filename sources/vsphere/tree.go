@@ -21,7 +21,8 @@ const deepest = 64
 
 func (t tree) add(ref types.ManagedObjectReference, b bag) {
 	n := node{name: shown(get[string](b, "name")), raw: get[string](b, "name")}
-	for _, path := range []string{"parent", "parentFolder", "parentVApp"} {
+	// A vApp's parent is a resource pool: its place among the folders is told by the others.
+	for _, path := range []string{"parentFolder", "parentVApp", "parent"} {
 		if p, ok := b[path].(types.ManagedObjectReference); ok && n.parent == nil {
 			n.parent = &p
 		}

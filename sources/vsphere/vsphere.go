@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"strconv"
 	"strings"
@@ -75,7 +74,7 @@ var _ sources.Source = (*Source)(nil)
 
 // Dial connects and logs in. The password is looked up from its reference now, and again whenever the session must be
 // renewed; it is not kept anywhere else.
-func Dial(ctx context.Context, s spec.Source, o Options) (sources.Source, error) {
+func Dial(ctx context.Context, s spec.Source, o Options) (_ sources.Source, err error) {
 	o = o.defaults()
 	u, err := endpoint(s.Address)
 	if err != nil {
@@ -90,17 +89,19 @@ func Dial(ctx context.Context, s spec.Source, o Options) (sources.Source, error)
 		streams = spec.DefaultConnections
 	}
 	src := &Source{host: u.Host, opts: o, trust: tr, permits: make(chan struct{}, streams)}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		return nil, err
-	}
+	cookies := newJar()
 	src.api = newTransport(tr, o, 4)
-	src.disks = &http.Client{Transport: newTransport(tr, o, streams), Jar: jar, CheckRedirect: noRedirect}
+	src.disks = &http.Client{Transport: newTransport(tr, o, streams), Jar: cookies, CheckRedirect: noRedirect}
 
 	client := soap.NewClient(u, false)
 	client.UserAgent = "landfall"
-	client.Client = http.Client{Transport: apiTransport{src.api}, Jar: jar, CheckRedirect: noRedirect}
-	src.session = newSession(u.Host, client, s, o)
+	client.Client = http.Client{Transport: apiTransport{src.api}, Jar: cookies, CheckRedirect: noRedirect}
+	defer func() {
+		if err != nil {
+			src.api.CloseIdleConnections()
+		}
+	}()
+	src.session = newSession(u.Host, client, cookies, s, o)
 
 	if err := useVersion(ctx, client); err != nil {
 		return nil, failed(err, u.Host, "connect to %s", u.Host)
@@ -110,7 +111,6 @@ func Dial(ctx context.Context, s spec.Source, o Options) (sources.Source, error)
 	}
 	src.vim.RoundTripper = src.session
 	if err := src.session.open(ctx, src.vim.ServiceContent); err != nil {
-		src.api.CloseIdleConnections()
 		return nil, err
 	}
 	src.about = src.learn(ctx)
