@@ -45,7 +45,7 @@ type Running struct {
 
 	cancel context.CancelFunc
 	exited chan struct{}
-	err    error // of qemu; read it after exited is closed
+	err    error // why qemu ended, never nil once exited is closed
 }
 
 // Boot starts the image under qemu's own emulation and returns at once; Page
@@ -96,6 +96,9 @@ func Boot(ctx context.Context, image string, opts BootOptions) (*Running, error)
 			return
 		}
 		vm.err = cmd.Wait()
+		if vm.err == nil {
+			vm.err = errors.New("it powered off")
+		}
 		if text := strings.TrimSpace(said.String()); text != "" {
 			vm.err = errors.Join(vm.err, errors.New(text[:min(len(text), 500)]))
 		}
@@ -194,9 +197,9 @@ func (r *Running) Page(ctx context.Context, path string) (string, error) {
 		last = err
 		select {
 		case <-r.exited:
-			return "", fmt.Errorf("the guest ended (%v) before it served %s; its console: %s", r.err, path, r.tail())
+			return "", fmt.Errorf("the guest ended (%w) before it served %s; its console: %s", r.err, path, r.tail())
 		case <-ctx.Done():
-			return "", fmt.Errorf("waiting for the guest's page %s: %w (last: %v); its console: %s", path, ctx.Err(), last, r.tail())
+			return "", fmt.Errorf("waiting for the guest's page %s: %w (last: %w); its console: %s", path, ctx.Err(), last, r.tail())
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
