@@ -50,8 +50,13 @@ func start(t *testing.T, cfg kubesim.Config) *kubesim.Server {
 
 func dial(t *testing.T, s *kubesim.Server, change func(*spec.Destination)) targets.Target {
 	t.Helper()
+	return dialAs(t, s, "operator", change)
+}
+
+func dialAs(t *testing.T, s *kubesim.Server, user string, change func(*spec.Destination)) targets.Target {
+	t.Helper()
 	d := spec.Destination{Kubeconfig: filepath.Join(t.TempDir(), "config"), Namespace: ns}
-	if err := s.Kubeconfig(d.Kubeconfig); err != nil {
+	if err := s.KubeconfigFor(user, d.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 	if change != nil {
@@ -89,11 +94,28 @@ type bytesAt struct{ b []byte }
 
 func (w *bytesAt) WriteAt(p []byte, off int64) (int, error) { return copy(w.b[off:], p), nil }
 
+// The target passes as a user who may do what the table of accesses says and nothing else: the table is complete.
 func TestContract(t *testing.T) {
 	targettest.Run(t, func(t *testing.T) targettest.Fixture {
-		s := start(t, kubesim.Config{})
-		return fixture(s, dial(t, s, nil))
+		s := start(t, kubesim.Config{Users: []kubesim.User{{Name: "operator"}, {Name: "migrator", Allow: rules(true)}}})
+		return fixture(s, dialAs(t, s, "migrator", nil))
 	})
+}
+
+// rules are the table of accesses as the cluster's own.
+func rules(optional bool) []kubesim.Rule {
+	var list []kubesim.Rule
+	for _, a := range kubevirt.Accesses {
+		if a.Optional && !optional {
+			continue
+		}
+		r := kubesim.Rule{Verbs: a.Verbs, Groups: []string{a.Group}, Resources: []string{a.Resource}}
+		if !a.Cluster {
+			r.Namespaces = []string{ns, "no-such-namespace-7f3a"}
+		}
+		list = append(list, r)
+	}
+	return list
 }
 
 func fixture(s *kubesim.Server, k targets.Target) targettest.Fixture {
