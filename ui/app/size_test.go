@@ -62,6 +62,36 @@ func TestSizeNoughtIsAPlainTerminal(t *testing.T) {
 	c.frame()
 }
 
+// Whatever any text from outside holds, nothing raw reaches the terminal, and the frame keeps.
+func FuzzTextFromOutside(f *testing.F) {
+	for _, s := range uitest.Hostile {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		d := uitest.World(clock)
+		for i := range d.VMs {
+			d.VMs[i].Endpoint, d.VMs[i].VM.Name, d.VMs[i].VM.Folder, d.VMs[i].VM.Guest = s, s, s, s
+			d.VMs[i].VM.Addresses = []string{s}
+		}
+		for i := range d.Migrations {
+			m := &d.Migrations[i]
+			m.Document.Spec.Source.VM.Name, m.CreatedBy, m.Document.Spec.Destination.Namespace = s, s, s
+			m.Status.Reason, m.Status.Message, m.Status.Hint, m.Status.Seen = s, s, s, s
+			m.Status.Drift, m.Status.Instance = []string{s}, s
+		}
+		for i := range d.Decided {
+			q := &d.Decided[i]
+			q.Question, q.Why, q.Value, q.Subject, q.Options[0].Label, q.Options[0].Effect = s, s, s, s, s, s
+		}
+		d.Sources[0].Name, d.Sources[0].Failure, d.Sources[0].Target.Context = s, s, s
+		c := open(t, d, 80, 24)
+		for _, keys := range [][]string{{}, {"2"}, {"2", "enter"}, {"tab", "tab", "tab"}, {"3"}, {"d", "down"}} {
+			c.press(keys...)
+			c.frame()
+		}
+	})
+}
+
 // Random keys at random sizes: it never crashes, never draws out of its frame, and never says anything to the desk that
 // was not typed by name.
 func TestMonkey(t *testing.T) {

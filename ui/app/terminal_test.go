@@ -31,6 +31,8 @@ func child(world string) int {
 	switch world {
 	case "rest":
 		desk = uitest.Many(clock, 5000)
+	case "asks":
+		now = time.Now
 	case "moves":
 		now = time.Now
 		go func() {
@@ -212,20 +214,56 @@ func TestResizeStorm(t *testing.T) {
 
 // An arrow that a slow line tears comes as esc, [ and A: nothing is answered by it.
 func TestTornArrowOnTheLine(t *testing.T) {
-	p := terminal(t, "waits", 80, 24)
-	p.WaitFor("VMs")
-	p.Send("3")
-	p.WaitFor("decisions wait")
-	p.Send("d")
-	p.WaitFor("Back, and decide nothing now")
-	time.Sleep(500 * time.Millisecond)
+	p := asked(t)
+	p.Send("1")
+	time.Sleep(200 * time.Millisecond)
 	p.Send("\x1b")
 	time.Sleep(200 * time.Millisecond)
 	p.Send("[B")
 	p.Send("\r")
 	p.Quiet(500 * time.Millisecond)
-	if s := p.Text(); strings.Contains(s, "decided") {
+	if s := p.Text(); strings.Contains(s, "decided:") {
 		t.Errorf("it was answered:\n%s", s)
+	}
+}
+
+// asked is the console with the dialog of the foreign VM open, and old enough to listen.
+func asked(t *testing.T) *uitest.Terminal {
+	t.Helper()
+	p := terminal(t, "asks", 80, 24)
+	p.WaitFor("VMs")
+	p.Send("3")
+	p.WaitFor("QUESTION")
+	p.Send("d")
+	p.WaitFor("Back, and decide nothing now")
+	time.Sleep(500 * time.Millisecond)
+	return p
+}
+
+func TestAnswerOnTheLine(t *testing.T) {
+	p := asked(t)
+	p.Send("1")
+	time.Sleep(200 * time.Millisecond)
+	p.Send("\r")
+	p.WaitFor("decided: Look again")
+}
+
+// Neither a bracketed paste nor a bare one answers what cannot be undone.
+func TestPasteOnTheLine(t *testing.T) {
+	for name, paste := range map[string]string{"bracketed": "\x1b[200~vm-10\t\r\x1b[201~", "bare": "vm-10\t\r"} {
+		t.Run(name, func(t *testing.T) {
+			p := asked(t)
+			p.Send("2")
+			time.Sleep(200 * time.Millisecond)
+			p.Send("\r")
+			p.WaitFor("Type vm-10 to confirm")
+			time.Sleep(500 * time.Millisecond)
+			p.Send(paste)
+			p.Quiet(500 * time.Millisecond)
+			if s := p.Text(); strings.Contains(s, "decided:") || strings.Contains(s, "1 decision waits") {
+				t.Errorf("it was answered:\n%s", s)
+			}
+		})
 	}
 }
 

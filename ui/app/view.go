@@ -84,7 +84,12 @@ func overlay(screen, box string, x, y int) string {
 		}
 		under := lines[y+i]
 		left := widget.Fit(ansi.Truncate(under, x, ""), x, "")
-		lines[y+i] = left + "\x1b[m" + b + "\x1b[m" + ansi.TruncateLeft(under, x+ansi.StringWidth(b), "")
+		end := x + ansi.StringWidth(b)
+		right := ansi.TruncateLeft(under, end, "")
+		if end+ansi.StringWidth(right) > ansi.StringWidth(under) { // half of a wide character
+			right = " " + ansi.TruncateLeft(under, end+1, "")
+		}
+		lines[y+i] = left + "\x1b[m" + b + "\x1b[m" + right
 	}
 	return strings.Join(lines, "\n")
 }

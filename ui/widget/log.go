@@ -21,7 +21,6 @@ type Log struct {
 	top     int
 	seen    int
 	rows    []string // as drawn
-	of      []int    // the line that a row is of
 	drawn   layout   // what rows were made for
 	matches []int    // rows
 }
