@@ -19,7 +19,7 @@ var OS Files = osFiles{}
 type osFiles struct{}
 
 func (osFiles) Open(path string, create bool) (File, error) {
-	flags := os.O_RDWR
+	flags := os.O_RDWR | unix.O_NOFOLLOW
 	if create {
 		flags |= os.O_CREATE
 		if err := makeDir(filepath.Dir(path)); err != nil {
@@ -32,22 +32,26 @@ func (osFiles) Open(path string, create bool) (File, error) {
 	}
 	o := &osFile{cached: f}
 	// A file system that has no direct I/O refuses here (tmpfs) or at the first write.
-	if direct, err := os.OpenFile(path, os.O_RDWR|unix.O_DIRECT, 0); err == nil {
+	if direct, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_DIRECT, 0); err == nil {
 		o.direct = direct
 		o.useDirect.Store(true)
 	}
 	return o, nil
 }
 
-// makeDir makes a folder and makes its name durable.
+// makeDir makes a folder, and those above it, and makes their names durable.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	above := filepath.Dir(dir)
+	if err := makeDir(above); err != nil {
 		return err
 	}
-	return osFiles{}.SyncDir(filepath.Dir(dir))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return osFiles{}.SyncDir(above)
 }
 
 func (osFiles) Size(path string) (int64, error) {

@@ -94,6 +94,9 @@ func (s *stream) read(ctx context.Context, p []byte, offset, ask int64) (int, er
 	s.turns.Add(1)
 	n, err := s.body.Read(p)
 	s.turns.Add(1)
+	if n == 0 && err == nil {
+		err = io.ErrNoProgress
+	}
 	s.at += int64(n)
 	s.left -= int64(n)
 	s.r.read.Add(int64(n))
