@@ -31,6 +31,9 @@ func (e ending) observe(ctx context.Context, t *turn) (Observation, error) {
 
 func (ending) act(ctx context.Context, t *turn, _ Observation) error {
 	t.e.jobs.stop(t.m.UID)
+	for i := range t.m.Status.Disks {
+		t.e.serving.withdraw(t.jobKey("serve", i))
+	}
 	t.r.acts = 0 // trying again is the point
 	_, err := t.cleanUp(ctx, t.stays)
 	return err

@@ -24,8 +24,6 @@ type Config struct {
 	Target func(ctx context.Context, d spec.Destination, again bool) (targets.Target, error)
 	// Convert makes converted images; nil refuses every conversion but None.
 	Convert Converter
-	// Serve offers artifacts to the cluster for delivery HTTP; nil refuses that delivery.
-	Serve Server
 	// Host looks at this machine for the rules.
 	Host func(ctx context.Context, s spec.Spec) preflight.Host
 	// Staging is the directory that artifacts lie in, one folder a migration.
@@ -49,6 +47,7 @@ type Engine struct {
 	Config
 	jobs    *jobs
 	permits *permits
+	serving *serving
 	sources *connections[spec.Source, sources.Source]
 	targets *connections[spec.Destination, targets.Target]
 	started time.Time
@@ -83,7 +82,7 @@ func New(c Config) *Engine {
 			return preflight.Host{Staging: c.Staging, Free: 1 << 62}
 		}
 	}
-	return &Engine{Config: c, jobs: newJobs(), permits: newPermits(c.Permits), runners: map[string]*runner{},
+	return &Engine{Config: c, jobs: newJobs(), permits: newPermits(c.Permits), serving: newServing(c.Now), runners: map[string]*runner{},
 		sources: newConnections(c.Source, sourceKey), targets: newConnections(c.Target, targetKey)}
 }
 
@@ -100,6 +99,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	err := e.supervise(ctx)
 	e.jobs.stopAll()
 	e.wg.Wait()
+	e.serving.close()
 	e.sources.close()
 	e.targets.close()
 	e.Log.Info("engine stopped", "error", err)

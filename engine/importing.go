@@ -12,14 +12,6 @@ import (
 	"landfall/targets"
 )
 
-// Server offers artifacts to the cluster, for delivery HTTP.
-type Server interface {
-	// Offer serves the artifact on the address until it is withdrawn; open is called, and what it gives closed, by the
-	// server. The same key again, also by another process of this workspace, gives the same credentials and authority.
-	Offer(ctx context.Context, address, key string, open func(context.Context) (Delivery, error)) (*targets.Pull, error)
-	Withdraw(key string)
-}
-
 // importing has every disk in a volume of the cluster.
 type importing struct{}
 
@@ -114,14 +106,11 @@ func (t *turn) plan(ctx context.Context, target targets.Target) error {
 // offer serves the artifacts that are not imported yet.
 func (t *turn) offer(ctx context.Context) error {
 	st := &t.m.Status
-	if t.e.Serve == nil {
-		return fault.Newf(fault.Blocked, fault.Unsupported, "delivery HTTP is not available in this engine")
-	}
 	for i := range st.Disks {
 		if st.Disks[i].Imported {
 			continue
 		}
-		pull, err := t.e.Serve.Offer(ctx, t.options().Destination.ServeAddress, t.jobKey("serve", i), t.opener(i))
+		pull, err := t.e.serving.offer(ctx, t.options().Destination.ServeAddress, t.jobKey("serve", i), t.opener(i))
 		if err != nil {
 			return fmt.Errorf("serve disk %d on %s: %w", i, t.options().Destination.ServeAddress, err)
 		}
@@ -164,13 +153,13 @@ func (t *turn) seeVolume(ctx context.Context, target targets.Target, i int) (Obs
 		if !d.Imported {
 			d.Imported = true
 			t.event("info", "DiskImported", "disk %d: volume %s has Succeeded", i, v.Name)
-			if t.e.Serve != nil {
-				t.e.Serve.Withdraw(t.jobKey("serve", i))
-			}
+			t.e.serving.withdraw(t.jobKey("serve", i))
 		}
 		return Observation{Sight: Complete, Seen: v.Name + " has Succeeded"}, nil
 	case s.Done:
 		return move("remove", "has Succeeded without our having sent all of it")
+	case pull && d.Authority != authority(v.Pull):
+		return move("remove", "was to be fetched from an engine that is gone")
 	case s.Failed:
 		t.replaced(i)
 		return Observation{}, fault.Newf(fault.Transient, "VolumeFailed", "%s: %s", s.Phase, s.Waiting)
@@ -225,9 +214,16 @@ func (importing) act(ctx context.Context, t *turn, o Observation) error {
 		switch m.do {
 		case "create":
 			d.Delivered, d.Sent, d.Replace = "", 0, false
+			if v.Pull != nil {
+				d.Authority = authority(v.Pull)
+			}
 			err = target.CreateVolume(ctx, t.owner(), v)
 		case "remove":
-			err = target.Remove(ctx, t.owner(), targets.Ref{Kind: "datavolume", Namespace: t.owner().Namespace, Name: v.Name})
+			for _, r := range target.Makes(t.owner(), v) {
+				if err = target.Remove(ctx, t.owner(), r); err != nil {
+					break
+				}
+			}
 		case "deliver":
 			t.deliver(target, m.disk)
 		}

@@ -111,7 +111,8 @@ type Disk struct {
 	Sent        int64              `json:"sent"` // bytes of the artifact that were handed over
 	// Delivered is the digest of what was sent to its end and acknowledged.
 	Delivered string `json:"delivered,omitempty"`
-	Replace   bool   `json:"replace,omitempty"` // the volume is deleted and made anew
+	Authority string `json:"authority,omitempty"` // delivery HTTP: who signed for the offer that the volume was made for
+	Replace   bool   `json:"replace,omitempty"`   // the volume is deleted and made anew
 	Imported  bool   `json:"imported,omitempty"`
 }
 

@@ -21,9 +21,10 @@ import (
 
 // story plays the demo without a terminal and says what it proved.
 type story struct {
-	a *app
-	s *store.Store
-	w demo.World
+	a    *app
+	s    *store.Store
+	w    demo.World
+	said map[string]int // changes of phase that were said, by migration
 }
 
 // scriptPatience bounds each wait of the story.
@@ -35,7 +36,7 @@ func (a *app) playScript(ctx context.Context, w demo.World) error {
 		return err
 	}
 	defer s.Close()
-	p := story{a, s, w}
+	p := story{a, s, w, map[string]int{}}
 	list, err := a.inventory(ctx, s, true)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (p story) fine(ctx context.Context, list []engine.Listed) error {
 		return err
 	}
 	if m, err = p.until(ctx, m.UID, func(m engine.Migration) bool {
-		return m.Status.Phase != engine.Preparing || (len(m.Status.Disks) > 0 && m.Status.Disks[0].Copied > 0)
+		return m.Status.Has(engine.DiskAcquired) || (len(m.Status.Disks) > 0 && m.Status.Disks[0].Copied > 0)
 	}, engine.Preparing); err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (p story) blocked(ctx context.Context, list []engine.Listed) error {
 		if err != nil {
 			return err
 		}
-		if m, err = p.until(ctx, m.UID, func(m engine.Migration) bool { return m.Status.Phase == engine.ManualInterventionRequired }, engine.Completed); err != nil {
+		if m, err = p.until(ctx, m.UID, func(m engine.Migration) bool { return m.Status.Phase == engine.ManualInterventionRequired }, engine.Cancelled); err != nil {
 			return err
 		}
 		p.say("   %s: %s", name, plaintext.Label(m.Status.Message))
@@ -188,20 +189,19 @@ func (p story) ended(ctx context.Context, uid string, want engine.Phase) (engine
 
 // until waits for a condition and says each phase on the way. A rest for a person that nobody expects ends it.
 func (p story) until(ctx context.Context, uid string, done func(engine.Migration) bool, want engine.Phase) (engine.Migration, error) {
-	said := 0
 	for deadline := time.Now().Add(scriptPatience); ; {
 		m, err := p.s.Migration(ctx, uid)
 		if err != nil {
 			return m, err
 		}
-		for _, t := range m.Status.History[min(said, len(m.Status.History)):] {
+		for _, t := range m.Status.History[min(p.said[uid], len(m.Status.History)):] {
 			p.say("   %s %s → %s", t.Time.Local().Format("15:04:05.0"), t.From, t.To)
-			said++
+			p.said[uid]++
 		}
 		switch {
 		case done(m):
 			return m, nil
-		case m.Status.Phase == engine.ManualInterventionRequired && m.Status.Reason != "Decision":
+		case want == engine.Completed && m.Status.Phase == engine.ManualInterventionRequired && m.Status.Reason != "Decision":
 			return m, fmt.Errorf("migration %s waits for a person on the way to %s: %s", m.Name(), want, m.Status.Message)
 		case time.Now().After(deadline):
 			return m, fmt.Errorf("migration %s is still %s (%s) after %s", m.Name(), m.Status.Phase, m.Status.Seen, scriptPatience)

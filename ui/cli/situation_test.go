@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -304,6 +305,29 @@ func TestConversionToQcow2Arrives(t *testing.T) {
 	if a := m.Status.Disks[0].Artifact; a.Format != "qcow2" || !strings.Contains(a.Made, "qemu-img") {
 		t.Errorf("artifact %+v", a)
 	}
+}
+
+func TestDeliveryHTTPGoesOnAfterTheEngineIsKilled(t *testing.T) {
+	w := newWorld(t, smallVM(t, "vm", 8<<20))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	w.cluster.SetPace(100 * time.Millisecond)
+	m := w.apply("vm", func(d *spec.Document) {
+		checked("vm")(d)
+		d.Spec.Strategy.Delivery, d.Spec.Destination.ServeAddress = spec.DeliverHTTP, address
+	})
+	p := w.engine()
+	w.until(m.UID, "the volume", func(m engine.Migration) bool {
+		return m.Status.Phase == engine.Importing && m.Status.Disks[0].Authority != "" && m.Status.Disks[0].VolumePhase != ""
+	})
+	p.kill()
+	w.engine()
+	m = w.phase(m.UID, engine.Completed)
+	w.equal(m)
 }
 
 func TestProvedCopyIsReadTwice(t *testing.T) {

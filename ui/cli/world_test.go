@@ -171,6 +171,9 @@ func (p *process) kill() {
 // stop asks the engine to end at its next safe point.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
+	for end := time.Now().Add(time.Minute); !store.EngineAlive(filepath.Dir(p.log)) && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond) // before it has its lock it does not listen for signals
+	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	if err, ok := p.wait(time.Minute); !ok || err != nil {
 		t.Errorf("the engine did not stop cleanly: %v\n%s", err, p.words())

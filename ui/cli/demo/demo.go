@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"landfall/sources/esxsim"
 	"landfall/targets/kubesim"
 )
@@ -67,10 +69,11 @@ func Start(ctx context.Context, dir, exe string) (World, error) {
 	if err := writeJSON(filepath.Join(dir, "cluster.json"), cluster(dir, clusterReady)); err != nil {
 		return w, err
 	}
-	for _, sim := range []struct{ verb, config, ready string }{{HostVerb, "esxi.json", hostReady}, {ClusterVerb, "cluster.json", clusterReady}} {
-		if err := launch(ctx, dir, exe, sim.verb, sim.config, sim.ready); err != nil {
-			return w, err
-		}
+	var g errgroup.Group
+	g.Go(func() error { return launch(ctx, dir, exe, HostVerb, "esxi.json", hostReady) })
+	g.Go(func() error { return launch(ctx, dir, exe, ClusterVerb, "cluster.json", clusterReady) })
+	if err := g.Wait(); err != nil {
+		return w, err
 	}
 	if w.Host, err = esxsim.ReadReady(hostReady); err != nil {
 		return w, err
