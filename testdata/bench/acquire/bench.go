@@ -114,24 +114,24 @@ func (b *bench) startServer(ctx context.Context) (stop func(), err error) {
 	return stop, nil
 }
 
-// counts gives what the server sent since it was last asked.
-func (b *bench) counts(ctx context.Context) (bytes, requests int64, err error) {
+// counts takes over what the server counted since it was last asked.
+func (b *bench) counts(ctx context.Context, f *figure) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+"/counts", nil)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	res, err := b.http.Do(req)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer res.Body.Close()
-	_, err = fmt.Fscan(res.Body, &bytes, &requests)
-	return bytes, requests, err
+	_, err = fmt.Fscan(res.Body, &f.bytes, &f.requests, &f.connections)
+	return err
 }
 
 func (f figure) line(name string) string {
-	return fmt.Sprintf("%-14s wall %6.2f s  cpu %6.2f s  peak %4d MiB  read %5d MiB in %5d requests",
-		name, f.wall.Seconds(), f.cpu.Seconds(), f.rss>>20, f.bytes>>20, f.requests)
+	return fmt.Sprintf("%-14s wall %6.2f s  cpu %6.2f s  peak %4d MiB  read %5d MiB in %5d requests, %4d connections",
+		name, f.wall.Seconds(), f.cpu.Seconds(), f.rss>>20, f.bytes>>20, f.requests, f.connections)
 }
 
 // report prints medians, and ours against each.

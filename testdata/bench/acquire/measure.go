@@ -18,24 +18,25 @@ type figure struct {
 	wall, cpu       time.Duration
 	rss             int64 // bytes, peak, summed over the client's processes
 	bytes, requests int64 // as the server counted
+	connections     int64
 }
 
 // measure runs one contestant once.
 func (b *bench) measure(ctx context.Context, c contestant, url string) (figure, error) {
+	var f figure
 	out := filepath.Join(b.dir, "copy-"+c.name)
 	defer removeCopy(out)
 	removeCopy(out)
 	syscall.Sync() // what others left to write is not this run's
-	if _, _, err := b.counts(ctx); err != nil {
-		return figure{}, err
+	if err := b.counts(ctx, &f); err != nil {
+		return f, err
 	}
-	var f figure
 	sock := filepath.Join(b.dir, "sock")
 	_ = os.Remove(sock)
 	start := time.Now()
 	var kit *exec.Cmd
 	if c.nbdkit {
-		kit = b.tools.command(ctx, "nbdkit", "-f", "-r", "-U", sock, b.tools.curlPlugin(), "url="+url, "cainfo="+filepath.Join(b.dir, "ca.pem"))
+		kit = c.tools.command(ctx, "nbdkit", "-f", "-r", "-U", sock, c.tools.curlPlugin(), "url="+url, "cainfo="+filepath.Join(b.dir, "ca.pem"))
 		kit.Stderr = os.Stderr
 		if err := kit.Start(); err != nil {
 			return f, fmt.Errorf("start nbdkit: %w", err)
@@ -64,7 +65,7 @@ func (b *bench) measure(ctx context.Context, c contestant, url string) (figure, 
 	if err != nil {
 		return f, fmt.Errorf("%s: %w: %s", c.name, err, said.Bytes())
 	}
-	if f.bytes, f.requests, err = b.counts(ctx); err != nil {
+	if err := b.counts(ctx, &f); err != nil {
 		return f, err
 	}
 	if c.out && !b.checked[c.name] {

@@ -50,6 +50,7 @@ type contestant struct {
 	name, what string
 	out        bool // it leaves a file
 	nbdkit     bool // reads through an nbdkit of its own
+	tools      tools
 	command    func(ctx context.Context, out, sock string) *exec.Cmd
 }
 
@@ -63,24 +64,31 @@ func (b *bench) contestants(url string) []contestant {
 			return exec.CommandContext(ctx, b.self, args...)
 		}
 	}
-	copyNBD := func(args ...string) func(context.Context, string, string) *exec.Cmd {
+	copyNBD := func(t tools, args ...string) func(context.Context, string, string) *exec.Cmd {
 		return func(ctx context.Context, out, sock string) *exec.Cmd {
-			return b.tools.command(ctx, "nbdcopy", append(args, "--flush", "nbd+unix:///?socket="+sock, out)...)
+			return t.command(ctx, "nbdcopy", append(args, "--flush", "nbd+unix:///?socket="+sock, out)...)
 		}
 	}
 	ca := filepath.Join(b.dir, "ca.pem")
-	return []contestant{
-		{"ours", "transfer.Copy, digests, whole disk", true, false, self("ours")},
-		{"ours-map", "the same, reading what the source calls allocated", true, false, self("map")},
-		{"nbdcopy", "nbdkit curl + nbdcopy, defaults", true, true, copyNBD()},
-		{"nbdcopy-tuned", "… --request-size=4M --connections=4 --requests=8", true, true,
-			copyNBD("--request-size=4194304", "--connections=4", "--requests=8")},
-		{"qemu-img", "nbdkit curl + qemu-img convert -t none", true, true, func(ctx context.Context, out, sock string) *exec.Cmd {
-			return b.tools.command(ctx, "qemu-img", "convert", "-t", "none", "-f", "raw", "-O", "raw", "nbd:unix:"+sock, out)
+	t := b.tools
+	list := []contestant{
+		{"ours", "transfer.Copy, digests, whole disk", true, false, t, self("ours")},
+		{"ours-map", "the same, reading what the source calls allocated", true, false, t, self("map")},
+		{"nbdcopy", "nbdkit curl + nbdcopy, defaults", true, true, t, copyNBD(t)},
+		{"nbdcopy-tuned", "… --request-size=4M --connections=4 --requests=8", true, true, t,
+			copyNBD(t, "--request-size=4194304", "--connections=4", "--requests=8")},
+		{"qemu-img", "nbdkit curl + qemu-img convert -t none", true, true, t, func(ctx context.Context, out, sock string) *exec.Cmd {
+			return t.command(ctx, "qemu-img", "convert", "-t", "none", "-f", "raw", "-O", "raw", "nbd:unix:"+sock, out)
 		}},
-		{"curl", "curl -o", true, false, func(ctx context.Context, out, _ string) *exec.Cmd {
-			return b.tools.command(ctx, "curl", "-sS", "--fail", "--http1.1", "--cacert", ca, "-o", out, url)
+		{"curl", "curl -o", true, false, t, func(ctx context.Context, out, _ string) *exec.Cmd {
+			return t.command(ctx, "curl", "-sS", "--fail", "--http1.1", "--cacert", ca, "-o", out, url)
 		}},
-		{"floor", "Go client reading to nowhere", false, false, self("floor")},
+		{"floor", "Go client reading to nowhere", false, false, t, self("floor")},
 	}
+	if _, err := exec.LookPath("nbdkit"); err == nil && t.root != "" {
+		var system tools
+		list = append(list, contestant{"nbdcopy-system", "nbdcopy as this system has it, whose nbdkit may ask for one thing at a time",
+			true, true, system, copyNBD(system)})
+	}
+	return list
 }

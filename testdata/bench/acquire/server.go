@@ -22,7 +22,7 @@ import (
 )
 
 // serve is the host: it gives the disk over HTTPS with ranges, holes as zeros, until standard input ends. It prints its
-// address first, and answers /counts with bytes and requests since it was last asked.
+// address first, and answers /counts with bytes, requests and new connections since it was last asked.
 func serve(dir string) error {
 	cert, err := certificate(filepath.Join(dir, "ca.pem"))
 	if err != nil {
@@ -42,7 +42,12 @@ func serve(dir string) error {
 	mux.HandleFunc("/disk", h.serveDisk)
 	mux.HandleFunc("/counts", h.serveCounts)
 	srv := &http.Server{
-		Handler:      mux,
+		Handler: mux,
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			if s == http.StateNew {
+				h.connections.Add(1)
+			}
+		},
 		TLSConfig:    &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // HTTP/1.1, as ESXi
 	}
@@ -59,13 +64,13 @@ func serve(dir string) error {
 }
 
 type host struct {
-	disk            *os.File
-	size            int64
-	bytes, requests atomic.Int64
+	disk                         *os.File
+	size                         int64
+	bytes, requests, connections atomic.Int64
 }
 
 func (h *host) serveCounts(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintln(w, h.bytes.Swap(0), h.requests.Swap(0))
+	fmt.Fprintln(w, h.bytes.Swap(0), h.requests.Swap(0), h.connections.Swap(0))
 }
 
 func (h *host) serveDisk(w http.ResponseWriter, r *http.Request) {
