@@ -187,7 +187,7 @@ func foreign(what, name, diff string) Question {
 		Why:      "What is not ours is never changed or deleted. " + diff,
 		Options: []Option{
 			{ID: "again", Label: "Look again", Effect: "after you have renamed or removed it yourself"},
-			{ID: cancelAnswer, Label: "Cancel the migration", Effect: "what was made so far is removed; the source disk is untouched"},
+			{ID: cancelAnswer, Label: "Cancel the migration", Effect: "what was made so far is removed; the source disk is untouched", Dangerous: true},
 		}}
 }
 

@@ -82,7 +82,7 @@ func (t *turn) powerQuestion(why string) Question {
 			{ID: "wait", Label: "Wait on", Effect: fmt.Sprintf("ask the guest again and wait another %s", t.options().Source.ShutdownTimeout())},
 			{ID: "hard", Label: "Hard power-off", Effect: "pulls the plug of " + name + ": what the guest has not written is lost, as in a power cut", Dangerous: true},
 			{ID: "handover", Label: "I shut it down", Effect: "Landfall waits, without end, until the VM is off"},
-			{ID: cancelAnswer, Label: "Cancel the migration", Effect: "the VM goes on running; nothing was copied"},
+			{ID: cancelAnswer, Label: "Cancel the migration", Effect: "the VM goes on running; nothing was copied", Dangerous: true},
 		}}
 }
 

@@ -122,7 +122,7 @@ func finding(f preflight.Finding) Question {
 		Question: fmt.Sprintf("%s: %s. Accept?", f.Subject, f.Found),
 		Options: []Option{
 			{ID: accept, Label: "Accept", Effect: "the migration goes on as it is; the acceptance is recorded with your name"},
-			{ID: cancelAnswer, Label: "Cancel the migration", Effect: "nothing was touched; " + f.Fix},
+			{ID: cancelAnswer, Label: "Cancel the migration", Effect: "nothing was touched; " + f.Fix, Dangerous: true},
 		}}
 }
 

@@ -52,13 +52,13 @@ type Source interface {
 
 // About describes an endpoint.
 type About struct {
-	Product    string // as it names itself, "VMware ESXi 8.0.2 build-22380479"
-	Version    string
-	API        string // "HostAgent" (a host) or "VirtualCenter"
-	InstanceID string
-	Thumbprint string // SHA-256 of the certificate seen, hex
+	Product    string `json:"product"` // as it names itself, "VMware ESXi 8.0.2 build-22380479"
+	Version    string `json:"version"`
+	API        string `json:"api"` // "HostAgent" (a host) or "VirtualCenter"
+	InstanceID string `json:"instanceID,omitempty"`
+	Thumbprint string `json:"thumbprint"` // SHA-256 of the certificate seen, hex
 	// ReadOnly says why writes are refused (a free licence), or "".
-	ReadOnly string
+	ReadOnly string `json:"readOnly,omitempty"`
 }
 
 // Disk is a disk opened for reading.

@@ -87,11 +87,11 @@ type Owner struct {
 
 // About describes a cluster.
 type About struct {
-	Context    string // kubeconfig context, as pinned
-	Server     string // API server URL
-	Kubernetes string // versions, "" where not installed
-	KubeVirt   string
-	CDI        string
+	Context    string `json:"context"`    // kubeconfig context, as pinned
+	Server     string `json:"server"`     // API server URL
+	Kubernetes string `json:"kubernetes"` // versions, "" where not installed
+	KubeVirt   string `json:"kubevirt"`
+	CDI        string `json:"cdi"`
 }
 
 // Question is what the facts are wanted for.

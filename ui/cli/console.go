@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"landfall/engine"
@@ -26,7 +27,9 @@ func (a *app) console(ctx context.Context) error {
 			return err
 		}
 	}
-	endpoints, err := s.Endpoints(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	known, err := followEndpoints(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -36,17 +39,48 @@ func (a *app) console(ctx context.Context) error {
 		EngineAlive: func() bool { return store.EngineAlive(a.workspace) },
 		StartEngine: func() error { return a.startEngine(ctx) },
 		DefaultSpec: func(l engine.Listed) spec.Document {
-			for _, e := range endpoints {
+			for _, e := range *known.Load() {
 				if e.Name == l.Endpoint {
 					return documentFor(e, l)
 				}
 			}
 			return documentFor(engine.Endpoint{}, l)
 		},
-		Verdict:  func(l engine.Listed) (string, preflight.Level) { return verdict(endpoints, l) },
+		Verdict:  func(l engine.Listed) (string, preflight.Level) { return verdict(*known.Load(), l) },
 		NoSource: "no source yet: landfall connect --help",
 		Crash:    a.crash,
 	})
+}
+
+// followEndpoints keeps the endpoints at hand, so that the console can ask for them without waiting.
+func followEndpoints(ctx context.Context, s *store.Store) (*atomic.Pointer[[]engine.Endpoint], error) {
+	var known atomic.Pointer[[]engine.Endpoint]
+	read := func() error {
+		es, err := s.Endpoints(ctx)
+		if err == nil {
+			known.Store(&es)
+		}
+		return err
+	}
+	if err := read(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer func() { _ = recover() }() // the console goes on with what it knows
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for seen := int64(-1); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if n, err := s.Changed(ctx); err == nil && n != seen && read() == nil {
+				seen = n
+			}
+		}
+	}()
+	return &known, nil
 }
 
 // crash keeps the traces of a crash of the console in the workspace.

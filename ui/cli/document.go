@@ -20,7 +20,9 @@ func document(e engine.Endpoint, name string) spec.Document {
 
 // documentFor is what the console offers for a listed VM.
 func documentFor(e engine.Endpoint, l engine.Listed) spec.Document {
-	d := document(e, targets.Name(l.VM.Name, l.VM.Ref.InstanceUUID))
+	name := targets.Name(l.VM.Name, l.VM.Ref.InstanceUUID)
+	d := document(e, name)
+	d.Spec.Destination.VMName = name
 	d.Spec.Source.VM = spec.VM{Name: l.VM.Name, Ref: l.VM.Ref}
 	return d
 }
