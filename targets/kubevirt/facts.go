@@ -10,24 +10,6 @@ import (
 	"landfall/targets"
 )
 
-// The facts that may stay unknown, by the names under which Facts.Unknown gives the reason.
-const (
-	FactAccess     = "access"
-	FactKubeVirt   = "kubevirt"
-	FactCDI        = "cdi"
-	FactNamespace  = "namespace"
-	FactClasses    = "classes"
-	FactProfiles   = "profiles" // access and volume modes
-	FactOverhead   = "overhead"
-	FactCapacity   = "capacity"
-	FactNetworks   = "networks"
-	FactMACs       = "macs"
-	FactName       = "name"
-	FactKVM        = "kvm"
-	FactQuota      = "quota"
-	FactKubernetes = "kubernetes"
-)
-
 // Facts looks up what the rules need, all at once. Only a connection that ended is an error; every other failure leaves
 // its own fact unknown.
 func (t *Target) Facts(ctx context.Context, q targets.Question) (targets.Facts, error) {
@@ -36,8 +18,8 @@ func (t *Target) Facts(ctx context.Context, q targets.Question) (targets.Facts, 
 	}}
 	var wg sync.WaitGroup
 	for name, look := range map[string]func(context.Context) error{
-		FactAccess: l.access, FactKubernetes: l.kubernetes, FactKubeVirt: l.platform, FactNamespace: l.namespace,
-		FactClasses: l.storage, FactNetworks: l.networks, FactMACs: l.macs, FactName: l.name, FactKVM: l.kvm, FactQuota: l.quota,
+		targets.FactAccess: l.access, targets.FactKubernetes: l.kubernetes, targets.FactKubeVirt: l.platform, targets.FactNamespace: l.namespace,
+		targets.FactClasses: l.storage, targets.FactNetworks: l.networks, targets.FactMACs: l.macs, targets.FactName: l.name, targets.FactKVM: l.kvm, targets.FactQuota: l.quota,
 	} {
 		wg.Go(func() {
 			if err := look(ctx); err != nil {
@@ -74,7 +56,7 @@ func (l *lookup) unknown(fact string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.facts.Unknown[fact] = bounded(err.Error(), 512)
-	if l.lost == nil && (fault.Is(err, fault.WrongCredentials) || fault.Is(err, fault.Certificate) || fact == FactKubernetes && fault.Is(err, fault.Unreachable)) {
+	if l.lost == nil && (fault.Is(err, fault.WrongCredentials) || fault.Is(err, fault.Certificate) || fact == targets.FactKubernetes && fault.Is(err, fault.Unreachable)) {
 		l.lost = err
 	}
 }
@@ -101,7 +83,7 @@ func (l *lookup) platform(ctx context.Context) error {
 		f.KubeVirtReady, f.CDIReady = p.virtReady, p.cdiReady
 	})
 	if p.cdiUnknown != nil {
-		l.unknown(FactCDI, p.cdiUnknown)
+		l.unknown(targets.FactCDI, p.cdiUnknown)
 	}
 	return p.virtUnknown
 }

@@ -129,7 +129,7 @@ func TestFactsOfWhoMayLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fact := range []string{kubevirt.FactKubeVirt, kubevirt.FactCDI, kubevirt.FactNamespace, kubevirt.FactClasses, kubevirt.FactMACs, kubevirt.FactKVM, kubevirt.FactQuota, kubevirt.FactNetworks, kubevirt.FactName} {
+	for _, fact := range []string{targets.FactKubeVirt, targets.FactCDI, targets.FactNamespace, targets.FactClasses, targets.FactMACs, targets.FactKVM, targets.FactQuota, targets.FactNetworks, targets.FactName} {
 		if q.Unknown[fact] == "" {
 			t.Errorf("%s is known to who may not look: %+v", fact, q)
 		}

@@ -48,7 +48,7 @@ func (l *lookup) storage(ctx context.Context) error {
 func (l *lookup) profiles(ctx context.Context, classes map[string]targets.StorageClass) {
 	list, err := l.cdi.StorageProfiles().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		l.unknown(FactProfiles, classify("list CDI's storage profiles", err))
+		l.unknown(targets.FactProfiles, classify("list CDI's storage profiles", err))
 		return
 	}
 	for _, p := range list.Items {
@@ -72,7 +72,7 @@ func (l *lookup) profiles(ctx context.Context, classes map[string]targets.Storag
 func (l *lookup) overheads(ctx context.Context, classes map[string]targets.StorageClass) {
 	config, err := l.cdiConfig(ctx)
 	if err != nil {
-		l.unknown(FactOverhead, err)
+		l.unknown(targets.FactOverhead, err)
 		return
 	}
 	o := config.Status.FilesystemOverhead
@@ -95,7 +95,7 @@ func (l *lookup) overheads(ctx context.Context, classes map[string]targets.Stora
 func (l *lookup) capacities(ctx context.Context, classes map[string]targets.StorageClass) {
 	list, err := l.Target.storage.CSIStorageCapacities(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		l.unknown(FactCapacity, classify("list storage capacities", err))
+		l.unknown(targets.FactCapacity, classify("list storage capacities", err))
 		return
 	}
 	for _, s := range list.Items {
