@@ -106,52 +106,65 @@ func (w *testWorld) survive(n, m int, lie kubesim.Fault) []string {
 	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
-// promises looks at the world, not at what the engine says of it.
+// promises looks at the world, not at what the engine says of it. Each promise is a test of its name.
 func (w *testWorld) promises(m engine.Migration, name, before string) {
-	w.t.Helper()
-	t := w.t
-	after, err := w.host.Digest("victim", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if after != before {
-		t.Errorf("the source disk was written: %s before, %s after", before, after)
-	}
-	w.equal(m)
 	c := w.host.Counters()
-	for _, f := range c.Extents(m.Status.Inventory.Ref.InstanceUUID) {
-		if f.Twice() > 64<<20 {
-			t.Errorf("%d bytes of %s were read twice", f.Twice(), f.Path)
+	check := func(promise string, f func(*testing.T, *testWorld)) {
+		w.t.Run(promise, func(t *testing.T) {
+			sub := *w
+			sub.t = t
+			f(t, &sub)
+		})
+	}
+	check("the source disk is never written", func(t *testing.T, w *testWorld) {
+		if after, err := w.host.Digest("victim", 0); err != nil || after != before {
+			t.Errorf("%s before, %s after (%v)", before, after, err)
 		}
-	}
-	if c.Calls["PowerOnVM_Task"] != 0 {
-		t.Error("the source was powered on")
-	}
-	if !m.Status.Has(engine.Ready) || !m.Status.Has(engine.GuestReady) || len(m.Status.Checks) == 0 || !m.Status.Checks[0].Passed {
-		t.Errorf("Completed without evidence: %+v %+v", m.Status.Conditions, m.Status.Checks)
-	}
-	if _, err := os.Stat(filepath.Join(w.workspace, "staging", m.UID)); !os.IsNotExist(err) {
-		t.Errorf("staging is left: %v", err)
-	}
-	held, err := w.store.Held(t.Context(), m.UID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range held {
-		if !h.Keep {
-			t.Errorf("still held: %s", h)
+	})
+	check("killing the engine loses no finished work beyond the chunks in flight", func(t *testing.T, w *testWorld) {
+		for _, f := range c.Extents(m.Status.Inventory.Ref.InstanceUUID) {
+			if f.Twice() > 64<<20 {
+				t.Errorf("%d bytes of %s were read twice", f.Twice(), f.Path)
+			}
 		}
-	}
-	volumes := 0
-	for _, v := range w.cluster.Volumes() {
-		if strings.HasPrefix(v.Claim, name+"-disk") {
-			volumes++
+	})
+	check("what is made twice by nobody is there once", func(t *testing.T, w *testWorld) {
+		volumes := 0
+		for _, v := range w.cluster.Volumes() {
+			if strings.HasPrefix(v.Claim, name+"-disk") {
+				volumes++
+			}
 		}
-	}
-	if volumes != 1 {
-		t.Errorf("%d volumes of %s, want 1", volumes, name)
-	}
-	if g, ok := w.cluster.Guest("vms", name); !ok || !g.Up {
-		t.Errorf("the guest is not up: %+v", g)
-	}
+		if volumes != 1 {
+			t.Errorf("%d volumes of %s, want 1", volumes, name)
+		}
+	})
+	check("Completed means that the checks passed", func(t *testing.T, w *testWorld) {
+		if !m.Status.Has(engine.Ready) || !m.Status.Has(engine.GuestReady) || len(m.Status.Checks) == 0 || !m.Status.Checks[0].Passed {
+			t.Errorf("%+v %+v", m.Status.Conditions, m.Status.Checks)
+		}
+		if g, ok := w.cluster.Guest("vms", name); !ok || !g.Up {
+			t.Errorf("the guest is not up: %+v", g)
+		}
+	})
+	check("nothing is left", func(t *testing.T, w *testWorld) {
+		if _, err := os.Stat(filepath.Join(w.workspace, "staging", m.UID)); !os.IsNotExist(err) {
+			t.Errorf("staging: %v", err)
+		}
+		held, err := w.store.Held(t.Context(), m.UID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range held {
+			if !h.Keep {
+				t.Errorf("still held: %s", h)
+			}
+		}
+	})
+	check("the source is never powered on", func(t *testing.T, _ *testWorld) {
+		if n := c.Calls["PowerOnVM_Task"]; n != 0 {
+			t.Errorf("%d times", n)
+		}
+	})
+	check("no silent difference between source and target", func(_ *testing.T, w *testWorld) { w.equal(m) })
 }

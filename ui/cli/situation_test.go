@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"landfall/engine"
 	"landfall/engine/spec"
@@ -136,11 +139,14 @@ func TestSourceThatIsPoweredOnAgainIsCopiedAnew(t *testing.T) {
 
 func TestDisksThatChangeBeforeTheCopy(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*testWorld) error
-		reason string
+		change       func(*testWorld) error
+		reason, word string
 	}{
-		"disk grows":       {func(w *testWorld) error { return w.host.GrowDisk("vm", 0, 16<<20) }, "SizeChanged"},
-		"snapshot appears": {func(w *testWorld) error { return w.host.TakeSnapshot("vm", "somebody's") }, "SnapshotAppeared"},
+		"VM is gone": {func(w *testWorld) error {
+			return errors.Join(w.host.SetPower("vm", esxsim.Off), w.host.Unregister("vm"))
+		}, "NotFound", "vm-"},
+		"disk grows":       {func(w *testWorld) error { return w.host.GrowDisk("vm", 0, 16<<20) }, "SizeChanged", "disk 0"},
+		"snapshot appears": {func(w *testWorld) error { return w.host.TakeSnapshot("vm", "somebody's") }, "SnapshotAppeared", "disk 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			vm := smallVM(t, "vm", 8<<20)
@@ -152,10 +158,8 @@ func TestDisksThatChangeBeforeTheCopy(t *testing.T) {
 			if err := tc.change(w); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.host.SetPower("vm", esxsim.Off); err != nil {
-				t.Fatal(err)
-			}
-			m = w.rests(m.UID, tc.reason, "disk 0")
+			_ = w.host.SetPower("vm", esxsim.Off) // a VM that is gone has no power
+			m = w.rests(m.UID, tc.reason, tc.word)
 			w.cancelled(m)
 		})
 	}
@@ -360,4 +364,84 @@ func TestNoSecretIsWrittenAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestStagingThatIsFullGoesOnWhenThereIsRoom(t *testing.T) {
+	w := newWorld(t, smallVM(t, "vm", 24<<20))
+	staging := filepath.Join(w.workspace, "staging")
+	if err := os.Mkdir(staging, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", staging, "tmpfs", 0, "size=40m,mode=0700"); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(staging, unix.MNT_DETACH) })
+	w.host.SetRate(3 << 20)
+	m := w.apply("vm", checked("vm"))
+	p := w.engine()
+	w.until(m.UID, "the copy", func(m engine.Migration) bool {
+		return m.Status.Phase == engine.Preparing && m.Status.Seen == "copying 1 disks"
+	})
+	filler := filepath.Join(staging, "filler")
+	if f, err := os.Create(filler); err != nil {
+		t.Fatal(err)
+	} else {
+		_, _ = f.Write(make([]byte, 40<<20)) // as much as fits
+		f.Close()
+	}
+	m = w.rests(m.UID, "NoSpace", staging)
+	vouched := m.Status.Disks[0].Copied
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	w.host.SetRate(0)
+	w.retry(m.UID)
+	m = w.phase(m.UID, engine.Completed)
+	w.equal(m)
+	t.Logf("%d bytes were kept over the full disk", vouched)
+	p.stop(t) // before the file system goes
+}
+
+func TestTargetIsNotStartedWhileTheSourceRuns(t *testing.T) {
+	w := newWorld(t, smallVM(t, "vm", 8<<20))
+	w.cluster.Inject(kubesim.Fault{Verb: "create", Resource: "virtualmachines", Do: kubesim.Unavailable, Times: -1})
+	m := w.apply("vm", func(d *spec.Document) {
+		many := 100
+		d.Spec.Strategy.RetryLimit = &many
+	})
+	w.engine()
+	w.until(m.UID, "CreatingVM", func(m engine.Migration) bool {
+		return m.Status.Phase == engine.CreatingVM || m.Status.Resume == engine.CreatingVM
+	})
+	if err := w.host.SetPower("vm", esxsim.On); err != nil {
+		t.Fatal(err)
+	}
+	w.cluster.ClearFaults()
+	m = w.rests(m.UID, "SourceRuns", "on")
+	if _, runs := w.cluster.Guest("vms", m.Status.Plan.Name); runs {
+		t.Error("the target runs beside the source")
+	}
+	w.cancelled(m)
+}
+
+func TestStagedImageThatIsTamperedWithIsNotDelivered(t *testing.T) {
+	w := newWorld(t, smallVM(t, "vm", 8<<20))
+	w.cluster.Inject(kubesim.Fault{Verb: "create", Resource: "datavolumes", Do: kubesim.Unavailable, Times: -1})
+	m := w.apply("vm", func(d *spec.Document) {
+		many := 100
+		d.Spec.Strategy.RetryLimit = &many
+	})
+	w.engine()
+	m = w.until(m.UID, "Importing", func(m engine.Migration) bool { return m.Status.Resume == engine.Importing })
+	f, err := os.OpenFile(m.Status.Disks[0].Artifact.Path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("not what was read"), 3<<20); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	w.cluster.ClearFaults()
+	m = w.rests(m.UID, "Damaged")
+	w.cancelled(m)
 }

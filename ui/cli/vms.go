@@ -146,7 +146,7 @@ func verdict(endpoints []engine.Endpoint, l engine.Listed) (string, preflight.Le
 		if e.Name != l.Endpoint {
 			continue
 		}
-		fs := preflight.Evaluate(preflight.Facts{VM: l.VM, Spec: documentFor(e, l).Spec.Default()})
+		fs := preflight.Inventory(l.VM, documentFor(e, l).Spec.Default())
 		worst := preflight.Worst(fs)
 		switch worst {
 		case preflight.Blocker:

@@ -43,7 +43,7 @@ func newEngine(dir string, s *store.Store, log *slog.Logger, o engineOptions) (*
 
 // hostFacts looks at this machine for the rules.
 func hostFacts(ctx context.Context, staging string, o spec.Spec) preflight.Host {
-	h := preflight.Host{Staging: staging}
+	h := preflight.Host{Staging: staging, Free: -1}
 	var st unix.Statfs_t
 	if err := unix.Statfs(staging, &st); err == nil {
 		h.Free = int64(st.Bavail) * st.Bsize
