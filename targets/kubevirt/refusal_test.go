@@ -1,6 +1,8 @@
 package kubevirt_test
 
 import (
+	"encoding/base64"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -231,6 +233,21 @@ func TestDialErrors(t *testing.T) {
 	if err := k.Close(); err != nil {
 		t.Error(err)
 	}
+	foreign := filepath.Join(t.TempDir(), "config")
+	raw, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := base64.StdEncoding.EncodeToString(s.CA()), base64.StdEncoding.EncodeToString(s.UploadCA())
+	if !strings.Contains(string(raw), before) {
+		t.Fatal("the kubeconfig does not hold its authority")
+	}
+	if err := os.WriteFile(foreign, []byte(strings.Replace(string(raw), before, after, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = kubevirt.Dial(t.Context(), spec.Destination{Kubeconfig: foreign}, kubevirt.Options{}); fault.ClassOf(err) != fault.Blocked || !fault.Is(err, fault.Certificate) {
+		t.Errorf("another authority gives %v (%s, %s)", err, fault.ClassOf(err), fault.ReasonOf(err))
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -265,5 +282,29 @@ func TestBoundaries(t *testing.T) {
 		"set runStrategy Always of virtualmachine vms/web", "delete virtualmachine vms/web", "delete virtualmachine vms/web"}
 	if !slices.Equal(marks, want) {
 		t.Errorf("marks %q", marks)
+	}
+}
+
+// What holds a volume up is named in the cluster's words, and never taken for a failure or an end.
+func TestVolumeHeldUp(t *testing.T) {
+	for _, phase := range []string{"Paused", kubesim.ScratchPending, "Unknown"} {
+		t.Run(phase, func(t *testing.T) {
+			s := start(t, kubesim.Config{})
+			k := dial(t, s, nil)
+			v := volume("web-disk-0", 1<<20)
+			s.Force(ns, v.Name, phase)
+			if err := k.CreateVolume(t.Context(), owner, v); err != nil {
+				t.Fatal(err)
+			}
+			st := untilState(t, k, v, "words", func(s targets.VolumeState) bool {
+				return s.Waiting != "" && (phase == kubesim.ScratchPending || s.Phase == phase)
+			})
+			if st.Done || st.Failed || st.Ready {
+				t.Errorf("held up in %s, the volume is %+v", phase, st)
+			}
+			t.Log(st.Phase, "·", st.Waiting)
+			s.Force(ns, v.Name, "")
+			untilState(t, k, v, "ready", func(s targets.VolumeState) bool { return s.Ready })
+		})
 	}
 }

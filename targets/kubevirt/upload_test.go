@@ -2,11 +2,13 @@ package kubevirt_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -291,5 +293,48 @@ func TestGoldenMachinesAreAdmitted(t *testing.T) {
 				t.Errorf("%s: as applied it is %+v, %v", p.Name, m, err)
 			}
 		}
+	}
+}
+
+// A proxy that takes nothing more is not waited for without end.
+func TestUploadThatStandsStill(t *testing.T) {
+	s := start(t, kubesim.Config{})
+	d := spec.Destination{Kubeconfig: filepath.Join(t.TempDir(), "config")}
+	if err := s.Kubeconfig(d.Kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	k, err := kubevirt.Dial(t.Context(), d, kubevirt.Options{Stall: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	b := make([]byte, 48<<20) // more than the sockets on the way hold
+	_, _ = rand.NewChaCha8([32]byte{5}).Read(b)
+	v := volume("web-disk-0", len(b))
+	ready(t, k, v)
+	s.Inject(kubesim.Fault{Verb: "upload", Resource: "upload", Do: kubesim.Slow, After: 4 * time.Second})
+	var last int64
+	err = k.Deliver(t.Context(), owner, v, targettest.NewImage(b), func(n int64) { last = n })
+	if fault.ClassOf(err) != fault.Transient || !fault.Is(err, fault.Unreachable) || !strings.Contains(err.Error(), "took nothing") {
+		t.Errorf("got %v (%s, %s)", err, fault.ClassOf(err), fault.ReasonOf(err))
+	}
+	if last >= int64(len(b)) {
+		t.Errorf("%d bytes of %d are said to have arrived where nobody reads", last, len(b))
+	}
+}
+
+func TestUploadStoppedByUs(t *testing.T) {
+	s := start(t, kubesim.Config{})
+	k := dial(t, s, nil)
+	b := make([]byte, 48<<20)
+	_, _ = rand.NewChaCha8([32]byte{6}).Read(b)
+	v := volume("web-disk-0", len(b))
+	ready(t, k, v)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	s.Inject(kubesim.Fault{Verb: "upload", Resource: "upload", Do: kubesim.Slow, After: time.Second})
+	err := k.Deliver(ctx, owner, v, targettest.NewImage(b), func(int64) {})
+	if !fault.Is(err, fault.Interrupted) || fault.ClassOf(err) != fault.Transient {
+		t.Errorf("got %v (%s, %s)", err, fault.ClassOf(err), fault.ReasonOf(err))
 	}
 }

@@ -71,6 +71,9 @@ func waiting(dv *cdi.DataVolume) string {
 	if running != nil && running.Status != corev1.ConditionTrue && running.Reason != "Completed" && (running.Reason != "" || running.Message != "") {
 		return words("", running)
 	}
+	if dv.Status.Phase == cdi.Unknown || dv.Status.Phase == cdi.Failed {
+		return string(dv.Status.Phase) + ": CDI gives no reason"
+	}
 	return ""
 }
 
