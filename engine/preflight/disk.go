@@ -14,12 +14,18 @@ var diskRules = []Rule{
 	{"disk.datastore.missing", Blocker, "Where the disk lies is not known.", "Re-register the VM.",
 		eachDisk(func(d machine.Disk) string { return when(d.Datastore == "" || d.Path == "", "no datastore or path") })},
 	{"disk.backing.unknown", Blocker, "No reader understands this backing.", "Clone the disk to an ordinary one (vmkfstools -i, or Storage vMotion).",
-		eachDisk(func(d machine.Disk) string { return when(d.Backing == machine.BackingUnknown, "backing "+d.BackingRaw) })},
+		eachDisk(func(d machine.Disk) string {
+			switch d.Backing {
+			case machine.Flat, machine.SparseDelta, machine.RDMPhysical, machine.RDMVirtual:
+				return ""
+			}
+			return fmt.Sprintf("backing %q", d.BackingRaw)
+		})},
 	{"disk.rdm.physical", Blocker, "A physical raw device is not a file and its writes bypass the host.", "Move the data to a virtual disk.",
 		eachDisk(func(d machine.Disk) string {
 			return when(d.Backing == machine.RDMPhysical, "raw device mapping, physical mode")
 		})},
-	{"disk.rdm.virtual", Blocker, "The reader folder reads files, not raw devices.", "Convert the mapping to a virtual disk (vmkfstools -i).",
+	{"disk.rdm.virtual", Decide, "The contents of the raw device are copied as an ordinary disk; the device itself stays behind.", "Accept, or convert the mapping to a virtual disk (vmkfstools -i).",
 		eachDisk(func(d machine.Disk) string {
 			return when(d.Backing == machine.RDMVirtual, "raw device mapping, virtual mode")
 		})},
@@ -29,7 +35,11 @@ var diskRules = []Rule{
 		eachDisk(func(d machine.Disk) string { return when(d.Shared, "shared with other VMs") })},
 	{"disk.controller.unknown", Blocker, "The disk's place in the guest is not known.", "Attach the disk to a SCSI, SATA, IDE or NVMe controller.",
 		eachDisk(func(d machine.Disk) string {
-			return when(d.Bus == machine.BusUnknown || d.Bus == "", "its controller is not in the device list")
+			switch d.Bus {
+			case machine.SCSI, machine.SATA, machine.IDE, machine.NVMe:
+				return ""
+			}
+			return "its controller is not in the device list"
 		})},
 	{"disk.count", Warning, "KubeVirt and the guest may not address that many disks.", "Merge disks.",
 		func(f Facts) []hit {
@@ -39,9 +49,15 @@ var diskRules = []Rule{
 		eachDisk(func(d machine.Disk) string {
 			return when(d.Capacity > 0 && d.Capacity%(1<<20) != 0, fmt.Sprintf("%d bytes", d.Capacity))
 		})},
-	{"source.reader", Blocker, "No reader can read this disk as it is now.", "Remove the VM's snapshots and consolidate its disks; a chain cannot be read as files.",
+	{"source.reader", Blocker, "No reader can read this disk as it is now.", "A chain: remove the VM's snapshots and consolidate its disks. A raw device: convert it to a virtual disk (vmkfstools -i).",
 		eachDisk(func(d machine.Disk) string {
-			return when(d.Parent || d.Backing == machine.SparseDelta, "reader folder: the disk is a chain of files ("+d.Path+")")
+			switch {
+			case d.Parent || d.Backing == machine.SparseDelta:
+				return "reader folder: the disk is a chain of files (" + d.Path + ")"
+			case d.Backing == machine.RDMVirtual:
+				return "reader folder: the disk is a raw device and no file (" + d.Path + ")"
+			}
+			return ""
 		})},
 }
 

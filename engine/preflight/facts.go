@@ -7,24 +7,24 @@ import (
 	"landfall/targets"
 )
 
-// Facts is everything that the rules judge. A nil part was not looked at, or could not be: the rules that need it then say
-// so and never pass.
+// Facts is everything that the rules judge. A nil part was not looked at, or could not be: that is said once for each part,
+// by source.license, target.reach and host.space, and the other rules that need it are silent.
 type Facts struct {
 	VM     machine.VM
 	Spec   spec.Spec // resolved
 	Name   string    // the rendered name
 	Source *sources.About
 	Target *targets.Facts
-	// Host is what the console's own machine offers; nil: not looked at.
+	// Host is what the machine of the engine offers.
 	Host *Host
-	// TargetFailure says why Target is nil although it was looked for.
+	// TargetFailure says why Target is nil although it was looked for; then nothing can start.
 	TargetFailure string
 }
 
 // Host is the machine that the copy runs on.
 type Host struct {
 	Staging   string // directory
-	Free      int64  // bytes
+	Free      int64  // bytes; negative: not known
 	Needed    int64  // bytes that staging may need at most
 	QemuImg   string // version, "" where it was not found
 	QemuError string

@@ -16,7 +16,7 @@ const (
 type Finding struct {
 	Rule    string `json:"rule"`
 	Level   Level  `json:"level"`
-	Subject string `json:"subject"` // "vm", "disk 2", "nic 1", "source", "target"
+	Subject string `json:"subject"` // "vm", "disk 2 (scsi0:1)", "nic 1", "device 0 (usb)", "source", "target", "class fast", "quota", "host"
 	Found   string `json:"found"`   // with the value
 	Why     string `json:"why"`
 	Fix     string `json:"fix"`

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 
 	"landfall/engine/spec"
@@ -9,29 +10,22 @@ import (
 var hostRules = []Rule{
 	{"host.space", Blocker, "The disks are staged on this machine once.", "Free room, or move the workspace to a larger file system.",
 		func(f Facts) []hit {
-			return one(f.Host != nil && f.Host.Free < f.Host.Needed, "host", fmt.Sprintf("%s free in the staging directory, up to %s needed", size(free(f)), size(needed(f))))
+			switch h := f.Host; {
+			case h == nil:
+				return cannot("host", "this machine was not looked at")
+			case h.Free < 0:
+				return cannot("host", "the free space of the staging directory is not known")
+			default:
+				return one(h.Free < h.Needed, "host", fmt.Sprintf("%s free in the staging directory, up to %s needed", size(h.Free), size(h.Needed)))
+			}
 		}},
 	{"tool.qemuimg", Blocker, "The conversion asked for needs qemu-img.", "Install qemu-utils, or use conversion None.",
 		func(f Facts) []hit {
 			if f.Spec.Strategy.Conversion != spec.ConvertQemuImg || f.Host == nil {
 				return nil
 			}
-			return one(f.Host.QemuImg == "", "host", f.Host.QemuError)
+			return one(f.Host.QemuImg == "", "host", cmp.Or(f.Host.QemuError, "qemu-img was not found"))
 		}},
-}
-
-func free(f Facts) int64 {
-	if f.Host == nil {
-		return 0
-	}
-	return f.Host.Free
-}
-
-func needed(f Facts) int64 {
-	if f.Host == nil {
-		return 0
-	}
-	return f.Host.Needed
 }
 
 // size says bytes in binary units.

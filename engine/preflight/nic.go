@@ -1,10 +1,13 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"strings"
 
 	"landfall/engine/machine"
+	"landfall/targets"
 )
 
 var nicRules = []Rule{
@@ -13,10 +16,10 @@ var nicRules = []Rule{
 	{"nic.unmapped", Blocker, "It is not said which network of the cluster the card goes to.", "Add a row to spec.network.mappings for its port group.",
 		eachNIC(func(f Facts, n machine.NIC) string {
 			_, ok := f.Spec.NetworkFor(n)
-			return when(!ok && n.Network != "", fmt.Sprintf("no mapping for network %q", n.Network))
+			return when(!ok && onNetwork(n), fmt.Sprintf("no mapping for network %q", cmp.Or(n.Network, n.NetworkID)))
 		})},
 	{"nic.nonetwork", Decide, "The card is on no network; it is left out.", "Connect it on the source, or accept.",
-		eachNIC(func(f Facts, n machine.NIC) string { return when(n.Network == "", "on no network") })},
+		eachNIC(func(f Facts, n machine.NIC) string { return when(!onNetwork(n), "on no network") })},
 	{"nic.pod.multiple", Blocker, "KubeVirt starts no VM with two cards on the pod network or on one attachment.", "Map the cards to different networks.",
 		func(f Facts) (hits []hit) {
 			first := map[string]int{}
@@ -25,53 +28,86 @@ var nicRules = []Rule{
 				if !ok {
 					continue
 				}
-				key := m.Type + " " + m.Name
+				key := m.Type
+				if m.Type == "Multus" {
+					key += " " + AttachmentName(m.Name, f.Spec.Destination.Namespace)
+				}
 				if j, twice := first[key]; twice {
-					hits = append(hits, hit{subject: nicName(i), found: fmt.Sprintf("on the same network as nic %d (%s)", j, strings.TrimSpace(key))})
+					hits = append(hits, hit{subject: nicName(i), found: fmt.Sprintf("on the same network as nic %d (%s)", j, key)})
 				} else {
 					first[key] = i
 				}
 			}
 			return hits
 		}},
-	{"nic.nad.missing", Blocker, "The attachment that the card is mapped to does not exist.", "Create it, or change the mapping.",
-		eachNIC(func(f Facts, n machine.NIC) string {
-			m, ok := f.Spec.NetworkFor(n)
-			if !ok || m.Type != "Multus" || f.Target == nil {
-				return ""
-			}
-			name := AttachmentName(m.Name, f.Spec.Destination.Namespace)
-			there, known := f.Target.Networks[name]
-			return when(known && !there, "no network attachment definition "+name)
-		})},
-	{"nic.mac.conflict", Blocker, "Two cards with one hardware address on one network break both.", "Set preserveMacAddress: false, or stop and remove the other VM.",
-		eachNIC(func(f Facts, n machine.NIC) string {
-			if !f.Spec.KeepMAC() || f.Target == nil {
-				return ""
-			}
-			who := f.Target.MACs[strings.ToLower(n.MAC)]
-			return when(who != "", n.MAC+" is used by "+who)
-		})},
-	{"nic.mac.unknown", Decide, "Whether the hardware address is free in the cluster is not known.", "Allow listing virtual machines in all namespaces, or accept.",
-		func(f Facts) []hit {
-			if f.Target == nil || !f.Spec.KeepMAC() || len(f.VM.NICs) == 0 || f.Target.Unknown["macs"] == "" {
-				return nil
-			}
-			return cannot("target", f.Target.Unknown["macs"])
-		}},
+	{"nic.nad.missing", Blocker, "The attachment that the card is mapped to is not where the VM may use it: in its own namespace or in default.", "Create it there, or change the mapping.",
+		missingAttachments},
+	{"nic.mac.conflict", Blocker, "Two cards with one hardware address on one network break both.", "Set preserveMacAddress: false, or remove the other VM. Not checked: allow listing virtual machines in all namespaces, or accept.",
+		usedMACs},
 	{"nic.disconnected", Info, "The card does not connect at start; its link is kept down.", "",
 		eachNIC(func(f Facts, n machine.NIC) string {
-			return when(n.Network != "" && !n.StartConnected, "not connected at start")
+			return when(onNetwork(n) && !n.StartConnected, "not connected at start")
 		})},
 	{"nic.rename", Warning, "The guest's interface gets another name (ens192 becomes enp1s0): a guest pinned to the old name boots without network.", "Prepare the guest to match by hardware address before the migration.",
 		func(f Facts) []hit {
-			return one(len(f.VM.NICs) > 0 && !strings.Contains(strings.ToLower(f.VM.GuestID), "win"), "vm", "the guest is not remedied by conversion "+string(f.Spec.Strategy.Conversion))
+			windows := strings.HasPrefix(strings.ToLower(f.VM.GuestID), "win")
+			return one(len(f.VM.NICs) > 0 && !windows, "vm", "conversion "+string(f.Spec.Strategy.Conversion)+" does not remedy it: the guest may boot without network")
 		}},
 	{"ip.static.lost", Warning, "Addresses set in the guest are not kept on the pod network.", "Map the card to a network where the address is valid, or set it anew.",
 		eachNIC(func(f Facts, n machine.NIC) string {
 			m, ok := f.Spec.NetworkFor(n)
 			return when(ok && m.Type == "Pod" && len(n.Addresses) > 0, strings.Join(n.Addresses, ", "))
 		})},
+}
+
+func missingAttachments(f Facts) (hits []hit) {
+	unknown := ""
+	for i, n := range f.VM.NICs {
+		m, ok := f.Spec.NetworkFor(n)
+		if !ok || m.Type != "Multus" {
+			continue
+		}
+		name := AttachmentName(m.Name, f.Spec.Destination.Namespace)
+		if ns, _, _ := strings.Cut(name, "/"); ns != f.Spec.Destination.Namespace && ns != "default" {
+			hits = append(hits, hit{subject: nicName(i), found: "network attachment definition " + name + " is in another namespace"})
+			continue
+		}
+		if f.Target == nil {
+			continue
+		}
+		switch there, known := f.Target.Networks[name]; {
+		case !known:
+			unknown = cmp.Or(f.Target.Unknown[targets.FactNetworks], "network attachment definition "+name+" was not looked for")
+		case !there:
+			hits = append(hits, hit{subject: nicName(i), found: "no network attachment definition " + name})
+		}
+	}
+	if unknown != "" {
+		hits = append(hits, cannot("target", unknown)...)
+	}
+	return hits
+}
+
+func usedMACs(f Facts) (hits []hit) {
+	if f.Target == nil || !f.Spec.KeepMAC() {
+		return nil
+	}
+	unknown := f.Target.Unknown[targets.FactMACs]
+	open := false
+	for i, n := range f.VM.NICs {
+		if n.MAC == "" || !onNetwork(n) {
+			continue
+		}
+		if who := f.Target.MACs[normalMAC(n.MAC)]; who != "" {
+			hits = append(hits, hit{subject: nicName(i), found: n.MAC + " is used by " + who})
+		} else {
+			open = true
+		}
+	}
+	if open && unknown != "" {
+		hits = append(hits, cannot("target", unknown)...)
+	}
+	return hits
 }
 
 // AttachmentName gives the full name of a network attachment definition.
@@ -81,6 +117,17 @@ func AttachmentName(name, namespace string) string {
 	}
 	return namespace + "/" + name
 }
+
+// normalMAC writes a hardware address in the one way in which facts are keyed.
+func normalMAC(s string) string {
+	hw, err := net.ParseMAC(strings.TrimSpace(s))
+	if err != nil {
+		return strings.ToLower(s)
+	}
+	return hw.String()
+}
+
+func onNetwork(n machine.NIC) bool { return n.Network != "" || n.NetworkID != "" }
 
 func nicName(i int) string { return fmt.Sprintf("nic %d", i) }
 
@@ -93,21 +140,4 @@ func eachNIC(check func(Facts, machine.NIC) string) func(Facts) []hit {
 		}
 		return hits
 	}
-}
-
-var deviceRules = []Rule{
-	{"device.left", Info, "The device is not moved.", "Detach it, or recreate it in the cluster where it is needed.",
-		func(f Facts) (hits []hit) {
-			for _, d := range f.VM.Devices {
-				h := hit{subject: d.Kind, found: strings.TrimSpace(d.Label + " " + d.Detail)}
-				switch d.Kind {
-				case "pci":
-					h.level = Decide
-				case "usb", "serial", "parallel":
-					h.level = Warning
-				}
-				hits = append(hits, h)
-			}
-			return hits
-		}},
 }

@@ -1,6 +1,12 @@
 package preflight
 
-import "slices"
+import (
+	"slices"
+
+	"landfall/engine/machine"
+	"landfall/engine/plaintext"
+	"landfall/engine/spec"
+)
 
 // Rule is one row: what is judged, how it weighs, why it matters and how it is mended.
 type Rule struct {
@@ -11,7 +17,7 @@ type Rule struct {
 	check func(Facts) []hit
 }
 
-// hit is one thing that a rule found.
+// hit is one thing that a rule found. The subjects of one rule's hits differ: a decision is known by rule and subject.
 type hit struct {
 	subject   string
 	found     string
@@ -25,18 +31,27 @@ func Rules() []Rule {
 }
 
 // Evaluate judges the facts by every rule. A rule that panics counts as one that could not be evaluated.
-func Evaluate(f Facts) []Finding {
+func Evaluate(f Facts) []Finding { return evaluate(Rules(), f) }
+
+// Inventory judges what a VM and its spec tell by themselves, without a look at the source, the target or this machine.
+// It is a first view only: nothing is started on its word.
+func Inventory(vm machine.VM, s spec.Spec) []Finding {
+	return evaluate(slices.Concat(vmRules, diskRules, nicRules, deviceRules, storageRules), Facts{VM: vm, Spec: s})
+}
+
+func evaluate(rules []Rule, f Facts) []Finding {
 	var out []Finding
-	for _, r := range Rules() {
+	for _, r := range rules {
 		for _, h := range safely(r, f) {
 			level := r.Level
 			if h.level != "" {
 				level = h.level
 			}
-			if h.unchecked && level != Warning && level != Info {
+			if h.unchecked {
 				level = Decide
 			}
-			out = append(out, Finding{Rule: r.ID, Level: level, Subject: h.subject, Found: h.found, Why: r.Why, Fix: r.Fix, Unchecked: h.unchecked})
+			// Cleaned once, so that a value stays the same on its way through the store and an acceptance of it holds.
+			out = append(out, Finding{Rule: r.ID, Level: level, Subject: plaintext.Label(h.subject), Found: plaintext.Label(h.found), Why: r.Why, Fix: r.Fix, Unchecked: h.unchecked})
 		}
 	}
 	return out
@@ -45,7 +60,7 @@ func Evaluate(f Facts) []Finding {
 func safely(r Rule, f Facts) (hits []hit) {
 	defer func() {
 		if p := recover(); p != nil {
-			hits = []hit{{subject: "vm", found: "could not check: the rule failed", level: Decide, unchecked: true}}
+			hits = cannot("vm", "the rule failed")
 		}
 	}()
 	return r.check(f)

@@ -17,36 +17,44 @@ var vmRules = []Rule{
 		func(f Facts) []hit { return one(f.VM.Template, "vm", "is a template") }},
 	{"vm.connection", Blocker, "A VM that its host cannot reach cannot be read.", "Bring the host or datastore back, or re-register the VM.",
 		func(f Facts) []hit {
-			return one(f.VM.Connection != "" && f.VM.Connection != "connected", "vm", "connection state "+f.VM.Connection)
+			if f.VM.Connection == "" {
+				return cannot("vm", "the connection state is not known")
+			}
+			return one(f.VM.Connection != "connected", "vm", "connection state "+f.VM.Connection)
 		}},
 	{"vm.question", Blocker, "The VM waits for an answer and will not change its power state.", "Answer the question in the host's own console.",
 		func(f Facts) []hit { return one(f.VM.Question != "", "vm", "waits on: "+f.VM.Question) }},
 	{"vm.suspended", Decide, "A suspended VM's disks are not consistent without its memory.", "Resume it and shut it down; or accept that its memory is lost.",
-		func(f Facts) []hit { return one(f.VM.Power == machine.Suspended, "vm", "is suspended") }},
+		byPower(func(f Facts) []hit { return one(f.VM.Power == machine.Suspended, "vm", "is suspended") })},
 	{"vm.tools.missing", Decide, "Without running tools the guest cannot be asked to shut down: only a hard power-off remains.", "Start VMware Tools or open-vm-tools in the guest, or shut it down by hand.",
-		func(f Facts) []hit {
-			on := f.VM.Power == machine.On && f.Spec.Source.PowerOffPolicy != spec.Never
-			switch {
-			case on && f.VM.Tools == machine.ToolsUnknown:
+		whenOn(func(f Facts) []hit {
+			switch tools := f.VM.Tools; {
+			case f.Spec.Source.PowerOffPolicy == spec.Never || tools == machine.ToolsRunning:
+				return nil
+			case tools == machine.ToolsUnknown || tools == "":
 				return cannot("vm", "the state of the tools is not known")
-			case on && f.VM.Tools != machine.ToolsRunning:
-				return one(true, "vm", "powered on, tools "+string(f.VM.Tools))
+			default:
+				return one(true, "vm", "powered on, tools "+string(tools))
 			}
-			return nil
-		}},
+		})},
 	{"vm.power.policy", Blocker, "The spec forbids every power-off and the disks can only be read when the VM is off.", "Shut the VM down, or choose another powerOffPolicy.",
 		func(f Facts) []hit {
-			return one(f.VM.Power == machine.On && f.Spec.Source.PowerOffPolicy == spec.Never, "vm", "powered on, powerOffPolicy Never")
+			if f.Spec.Source.PowerOffPolicy != spec.Never {
+				return nil
+			}
+			return byPower(func(f Facts) []hit {
+				return one(f.VM.Power != machine.Off, "vm", "power "+string(f.VM.Power)+", powerOffPolicy Never")
+			})(f)
 		}},
-	{"vm.hostname.empty", Warning, "Nothing names the guest from inside; checks by name will not work.", "Set a host name in the guest.",
+	{"vm.hostname.empty", Warning, "Nothing names the guest from inside; checks by name will not work.", "Set a host name in the guest, and start its tools.",
+		whenOn(func(f Facts) []hit { return one(f.VM.HostName == "", "vm", "no guest host name known") })},
+	{"vm.hostname.default", Warning, "The guest was never given a name of its own; checks by name will not work.", "Set a host name in the guest.",
 		func(f Facts) []hit {
-			h := f.VM.HostName
-			return one(f.VM.Power == machine.On && (h == "" || strings.HasPrefix(h, "localhost")), "vm", fmt.Sprintf("guest host name %q", h))
+			first, _, _ := strings.Cut(strings.ToLower(f.VM.HostName), ".")
+			return one(first == "localhost", "vm", fmt.Sprintf("guest host name %q", f.VM.HostName))
 		}},
 	{"vm.ip.missing", Warning, "The guest's addresses are not known, so what is lost cannot be listed.", "Start the tools in the guest.",
-		func(f Facts) []hit {
-			return one(f.VM.Power == machine.On && len(f.VM.Addresses) == 0, "vm", "no guest addresses known")
-		}},
+		whenOn(func(f Facts) []hit { return one(len(f.VM.Addresses) == 0, "vm", "no guest addresses known") })},
 	{"vm.affinity", Warning, "Pinning to processors, memory nodes or hosts is not carried over.", "Recreate it with KubeVirt's own means where it matters.",
 		func(f Facts) []hit { return one(len(f.VM.Pinned) > 0, "vm", strings.Join(f.VM.Pinned, ", ")) }},
 	{"vm.hotplug", Info, "Hot-add of CPU or memory is not carried over.", "",
@@ -77,4 +85,25 @@ var vmRules = []Rule{
 		func(f Facts) []hit { return one(f.VM.Consolidate, "vm", "consolidation is needed") }},
 	{"vm.agent.vcls", Blocker, "The cluster's own agent VM belongs to vCenter.", "Leave it.",
 		func(f Facts) []hit { return one(f.VM.Agent, "vm", "is a vCLS agent VM") }},
+}
+
+// byPower runs a rule that depends on the power state, which may not be known.
+func byPower(check func(Facts) []hit) func(Facts) []hit {
+	return func(f Facts) []hit {
+		switch f.VM.Power {
+		case machine.On, machine.Off, machine.Suspended:
+			return check(f)
+		}
+		return cannot("vm", "the power state is not known")
+	}
+}
+
+// whenOn runs a rule on a VM that is powered on.
+func whenOn(check func(Facts) []hit) func(Facts) []hit {
+	return byPower(func(f Facts) []hit {
+		if f.VM.Power != machine.On {
+			return nil
+		}
+		return check(f)
+	})
 }
