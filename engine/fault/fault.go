@@ -4,7 +4,6 @@
 package fault
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -90,49 +89,57 @@ func RetryAfter(err error, d time.Duration) error {
 	return &Error{Class: ClassOf(err), Reason: ReasonOf(err), Hint: HintOf(err), After: d, Err: err}
 }
 
-func of(err error) (*Error, bool) {
-	var e *Error
-	ok := errors.As(err, &e)
-	return e, ok
+// unknown is the reason of an error that has none.
+const unknown = "Unknown"
+
+// each visits the classed errors in the error, the outermost first and joined ones in their order, until visit gives true.
+// It takes every link by itself, which errors.As does not offer.
+func each(err any, visit func(*Error) bool) bool {
+	if e, ok := err.(*Error); ok && visit(e) {
+		return true
+	}
+	switch w := err.(type) {
+	case interface{ Unwrap() error }:
+		return each(w.Unwrap(), visit)
+	case interface{ Unwrap() []error }:
+		for _, err := range w.Unwrap() {
+			if each(err, visit) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ClassOf gives the class of err, or "" where nobody classed it.
-func ClassOf(err error) Class {
-	if e, ok := of(err); ok {
-		return e.Class
-	}
-	return ""
+func ClassOf(err error) (c Class) {
+	each(err, func(e *Error) bool { c = e.Class; return c != "" })
+	return c
 }
 
 // ReasonOf gives the reason of err, or "Unknown".
 func ReasonOf(err error) string {
-	if e, ok := of(err); ok && e.Reason != "" {
-		return e.Reason
-	}
-	return "Unknown"
+	reason := unknown
+	each(err, func(e *Error) bool {
+		if e.Reason == "" || e.Reason == unknown {
+			return false
+		}
+		reason = e.Reason
+		return true
+	})
+	return reason
 }
 
 // HintOf gives the outermost hint of err, or "".
-func HintOf(err error) string {
-	for err != nil {
-		e, ok := of(err)
-		if !ok {
-			return ""
-		}
-		if e.Hint != "" {
-			return e.Hint
-		}
-		err = e.Err
-	}
-	return ""
+func HintOf(err error) (hint string) {
+	each(err, func(e *Error) bool { hint = e.Hint; return hint != "" })
+	return hint
 }
 
-// AfterOf gives the wait that the other side asked for, or 0.
-func AfterOf(err error) time.Duration {
-	if e, ok := of(err); ok {
-		return e.After
-	}
-	return 0
+// AfterOf gives the longest wait that the other side asked for, or 0.
+func AfterOf(err error) (after time.Duration) {
+	each(err, func(e *Error) bool { after = max(after, e.After); return false })
+	return after
 }
 
 // Is tells whether err has the reason.
