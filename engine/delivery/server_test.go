@@ -119,7 +119,7 @@ func TestServe(t *testing.T) {
 		t.Error("offered again, it is another offer")
 	}
 	s.Withdraw("uid 1/disk-0")
-	if res, _, _ := get(t, c, "GET", o.URL, o.Username, pw, ""); res.StatusCode != 401 {
+	if res, _, _ := get(t, c, "GET", o.URL, o.Username, pw, ""); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("withdrawn, it answers %d", res.StatusCode)
 	}
 }

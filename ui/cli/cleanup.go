@@ -86,7 +86,7 @@ func (a *app) clean(ctx context.Context, s *store.Store, ms []engine.Migration) 
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
+	defer func() { _ = lock.Unlock() }()
 	e, err := newEngine(a.workspace, s, slog.New(slog.DiscardHandler), engineOptions{})
 	if err != nil {
 		return err

@@ -74,9 +74,8 @@ func endpointOf(w demo.World) engine.Endpoint {
 }
 
 func (a *app) resetDemo(ctx context.Context, dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "esxi.json")); err != nil {
-		fmt.Fprintln(a.Out, "there is no demo in "+dir)
-		return nil // what is not a demo's directory is never removed
+	if _, err := os.Stat(filepath.Join(dir, "esxi.json")); err != nil { // what is not a demo's directory is never removed
+		return fmt.Errorf("there is no demo in %s: %w", dir, err)
 	}
 	if store.EngineAlive(a.workspace) {
 		if err := a.stopEngine(ctx); err != nil {

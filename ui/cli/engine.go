@@ -58,7 +58,7 @@ func (a *app) runEngine(ctx context.Context, o engineOptions) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
+	defer func() { _ = lock.Unlock() }()
 	log := slog.New(slog.NewTextHandler(a.Err, nil))
 	e, err := newEngine(a.workspace, s, log, o)
 	if err != nil {
@@ -102,7 +102,10 @@ func (a *app) startEngine(ctx context.Context) error {
 		}
 		select {
 		case err := <-ended:
-			return fault.Hint(fmt.Errorf("the engine ended at once (%v): %s", err, lastWords(path, start)), "read %s", path)
+			if err == nil {
+				err = errors.New("without an error")
+			}
+			return fault.Hint(fmt.Errorf("the engine ended at once (%w): %s", err, lastWords(path, start)), "read %s", path)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):

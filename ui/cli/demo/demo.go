@@ -113,8 +113,11 @@ func launch(ctx context.Context, dir, exe, verb, config, ready string) error {
 		}
 		select {
 		case err := <-ended:
+			if err == nil {
+				err = errors.New("without an error")
+			}
 			b, _ := os.ReadFile(path)
-			return fmt.Errorf("%s ended at once (%v): %s", verb, err, strings.TrimSpace(string(b)))
+			return fmt.Errorf("%s ended at once (%w): %s", verb, err, strings.TrimSpace(string(b)))
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):
