@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"landfall/engine"
@@ -25,6 +28,9 @@ type file struct {
 // Open reads the image once, to compare it with what was described, and keeps a digest of each of its chunks.
 func (QemuImg) Open(ctx context.Context, a engine.Artifact, size int64) (engine.Delivery, error) {
 	f, err := os.Open(a.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, damaged("the converted image is gone: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +46,7 @@ func (QemuImg) Open(ctx context.Context, a engine.Artifact, size int64) (engine.
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
 			if got := hex.EncodeToString(whole.Sum(nil)); got != a.Digest || length != a.Length {
 				_ = f.Close()
-				return nil, fault.Newf(fault.Blocked, fault.Damaged, "%s is not what was converted: %d bytes %s, recorded %d bytes %s", a.Path, length, got, a.Length, a.Digest)
+				return nil, damaged("%s is not what was converted: %d bytes %s, recorded %d bytes %s", a.Path, length, got, a.Length, a.Digest)
 			}
 			return d, nil
 		}
@@ -53,6 +59,10 @@ func (QemuImg) Open(ctx context.Context, a engine.Artifact, size int64) (engine.
 	return nil, ctx.Err()
 }
 
+func damaged(format string, args ...any) error {
+	return fault.Hint(fault.Newf(fault.Blocked, fault.Damaged, format, args...), "somebody changed the staging folder: cancel, and migrate the VM again")
+}
+
 func (d *file) Format() string { return d.a.Format }
 func (d *file) Size() int64    { return d.size }
 func (d *file) Length() int64  { return d.a.Length }
@@ -61,12 +71,15 @@ func (d *file) Close() error   { return d.f.Close() }
 
 // ReadChunk reads one chunk; none is ever called zero, as the format keeps none that is worth it.
 func (d *file) ReadChunk(i int64, p []byte) (int, bool, error) {
+	if i < 0 || i >= d.Chunks() {
+		return 0, false, fmt.Errorf("%s has no chunk %d", d.a.Path, i)
+	}
 	n, err := d.f.ReadAt(p[:min(chunk, d.a.Length-i*chunk)], i*chunk)
-	if err != nil {
+	if err != nil && err != io.EOF {
 		return 0, false, err
 	}
 	if sha256.Sum256(p[:n]) != d.chunks[i] {
-		return 0, false, fault.Newf(fault.Blocked, fault.Damaged, "%s changed while it was read, at byte %d", d.a.Path, i*chunk)
+		return 0, false, damaged("%s changed while it was read, at byte %d", d.a.Path, i*chunk)
 	}
 	return n, false, nil
 }

@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"landfall/engine"
 	"landfall/engine/boundary"
 	"landfall/engine/fault"
@@ -39,29 +41,62 @@ func (q QemuImg) Version(ctx context.Context) (string, error) {
 }
 
 // Convert makes a qcow2 of the raw image, beside its final name first; it is checked, described and compared before it gets
-// that name.
-func (q QemuImg) Convert(ctx context.Context, raw, out string) (engine.Artifact, error) {
+// that name. Nothing is left of one that failed, as nothing of it can be used again.
+func (q QemuImg) Convert(ctx context.Context, raw, out string) (a engine.Artifact, err error) {
 	version, err := q.Version(ctx)
 	if err != nil {
 		return engine.Artifact{}, err
 	}
-	part := out + ".partial"
+	// The tool takes what comes before a colon for a protocol and a leading dash for an option: not so in a whole path.
+	from, err := filepath.Abs(raw)
+	if err != nil {
+		return engine.Artifact{}, err
+	}
+	to, err := filepath.Abs(out)
+	if err != nil {
+		return engine.Artifact{}, err
+	}
+	part := to + ".partial"
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return engine.Artifact{}, err
 	}
 	boundary.Cross(boundary.Create, "convert")
-	_, err = q.run(ctx, "convert", "-q", "-f", "raw", "-O", "qcow2", "-t", "none", "-S", "4k", raw, part)
+	cache, err := prepare(part)
 	if err != nil {
 		return engine.Artifact{}, err
 	}
-	if err := q.verify(ctx, raw, part); err != nil {
+	defer func() {
+		if err != nil {
+			_ = os.Remove(part)
+		}
+	}()
+	if _, err = q.run(ctx, "convert", "-q", "-f", "raw", "-O", "qcow2", "-t", cache, "-S", "4k", from, part); err != nil {
 		return engine.Artifact{}, err
 	}
-	digest, length, err := finish(part, out)
+	if err = q.verify(ctx, from, part); err != nil {
+		return engine.Artifact{}, err
+	}
+	digest, length, err := finish(part, to)
 	if err != nil {
 		return engine.Artifact{}, err
 	}
 	return engine.Artifact{Path: out, Format: q.Format(), Digest: digest, Length: length, Made: "qemu-img " + version}, nil
+}
+
+// prepare makes the empty file, readable by its owner alone, that the tool then fills, and tells the cache mode in which
+// the file system takes it: past the page cache where it can.
+func prepare(part string) (cache string, err error) {
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	if f, err = os.OpenFile(part, os.O_RDWR|unix.O_DIRECT, 0); err != nil {
+		return "writeback", nil
+	}
+	return "none", f.Close()
 }
 
 // verify has qemu-img check the image's structure, and compare its contents with the raw image byte by byte.
@@ -103,25 +138,35 @@ func (q QemuImg) run(ctx context.Context, args ...string) ([]byte, error) {
 	}
 	cmd := exec.CommandContext(ctx, tool, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")}
-	var out, errs bytes.Buffer
+	var out bytes.Buffer
+	var errs tail
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
+	err := runBound(cmd)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	var missing *exec.Error
-	if errors.As(err, &missing) || errors.Is(err, fs.ErrNotExist) {
+	if errors.As(err, &missing) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, fault.Hint(fault.Newf(fault.Blocked, fault.Unsupported, "%s: %w", tool, err), "install qemu-utils, or use conversion None")
 	}
 	if err != nil {
-		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
-		last := lines[len(lines)-1]
-		if strings.Contains(strings.ToLower(last), "no space left") { // the tool gives no errno
+		last := errs.lastLine()
+		if noSpace(last) {
 			return nil, fault.Hint(fault.Newf(fault.Blocked, fault.NoSpace, "qemu-img %s: %s", args[0], last), "free room in the staging directory, then retry")
 		}
-		return nil, fault.Newf(fault.Transient, "ConversionFailed", "qemu-img %s: %w: %s", args[0], err, last)
+		if last != "" {
+			err = fmt.Errorf("%w: %s", err, last)
+		}
+		return nil, fault.Newf(fault.Transient, "ConversionFailed", "qemu-img %s: %w", args[0], err)
 	}
 	return out.Bytes(), nil
+}
+
+// noSpace tells whether the tool failed for want of room. It gives no errno, only the C library's words for it, which
+// LC_ALL=C keeps the same.
+func noSpace(said string) bool {
+	said = strings.ToLower(said)
+	return strings.Contains(said, unix.ENOSPC.Error()) || strings.Contains(said, unix.EDQUOT.Error())
 }
 
 // finish syncs the image, gives it its name, and tells its SHA-256 and length.
@@ -131,9 +176,6 @@ func finish(part, out string) (digest string, length int64, err error) {
 		return "", 0, err
 	}
 	defer f.Close()
-	if err := f.Chmod(0o600); err != nil {
-		return "", 0, err
-	}
 	if digest, length, err = sum(f); err != nil {
 		return "", 0, err
 	}
