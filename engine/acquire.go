@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -150,19 +151,43 @@ func (t *turn) watchCopies() (Observation, error) {
 	return Observation{Sight: Running, Seen: seen, again: watchEvery}, nil
 }
 
-// copyDisks starts the copies that have a permit.
+// copyDisks starts the copies that have a permit. A disk that was written since its copy was begun, between two looks at the
+// power of its VM, is copied from the beginning.
 func (t *turn) copyDisks(ctx context.Context, disks []int) error {
 	src, err := t.source(ctx)
 	if err != nil {
 		return err
 	}
 	for _, i := range disks {
-		if err := t.forget(ctx, i); err != nil {
+		d := &t.m.Status.Disks[i]
+		disk, stamp, err := t.openDisk(ctx, src, i)
+		if err != nil {
 			return err
 		}
-		t.startCopy(src, i)
+		if d.Stamp != "" && d.Stamp != stamp {
+			t.event("warn", "SourceWritten", "disk %d was written since its copy was begun (%s, now %s): it is copied anew", i, d.Stamp, stamp)
+			*d = Disk{Index: d.Index, Key: d.Key, Label: d.Label, Size: d.Size, Forget: true}
+		}
+		d.Stamp = stamp
+		if err := errors.Join(t.forget(ctx, i), t.record(ctx)); err != nil {
+			return errors.Join(err, disk.Close())
+		}
+		t.startCopy(src, disk, i)
 	}
 	return nil
+}
+
+// openDisk opens a source disk and gives its stamp, "" where the source cannot tell.
+func (t *turn) openDisk(ctx context.Context, src sources.Source, i int) (sources.Disk, string, error) {
+	vm := *t.m.Status.Inventory
+	disk, err := src.OpenDisk(ctx, vm, vm.DiskList[i])
+	if err != nil {
+		return nil, "", fmt.Errorf("disk %d: %w", i, err)
+	}
+	if s, ok := disk.(sources.Stamped); ok {
+		return disk, s.Stamp(), nil
+	}
+	return disk, "", nil
 }
 
 // forget removes what belongs to another time of the disk: first the ledger's word for it, then the bytes.
@@ -181,7 +206,7 @@ func (t *turn) forget(ctx context.Context, i int) error {
 	return nil
 }
 
-func (t *turn) startCopy(src sources.Source, i int) {
+func (t *turn) startCopy(src sources.Source, disk sources.Disk, i int) {
 	e, uid, vm := t.e, t.m.UID, *t.m.Status.Inventory
 	state := &copyJob{progress: new(transfer.Progress), throttle: new(transfer.Throttle)}
 	state.throttle.SetRate(t.options().Strategy.Throttle)
@@ -189,14 +214,10 @@ func (t *turn) startCopy(src sources.Source, i int) {
 	path := t.rawPath(i)
 	t.holdStaging()
 	e.jobs.start(t.jobKey("copy", i), state, func(ctx context.Context) (any, error) {
+		defer disk.Close()
 		if err := src.ProveOff(ctx, vm); err != nil { // looked at again right before the first read
 			return nil, err
 		}
-		disk, err := src.OpenDisk(ctx, vm, vm.DiskList[i])
-		if err != nil {
-			return nil, err
-		}
-		defer disk.Close()
 		extents, err := disk.Allocated(ctx)
 		allocated := int64(-1)
 		switch {

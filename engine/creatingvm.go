@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"landfall/engine/fault"
 	"landfall/engine/machine"
+	"landfall/sources"
 )
 
 // creatingVM has a virtual machine of ours, as rendered, halted.
@@ -62,5 +64,30 @@ func (t *turn) mayStart(ctx context.Context) error {
 	if vm.Power != machine.Off {
 		return errSourceRuns(vm)
 	}
-	return src.ProveOff(ctx, vm)
+	if err := src.ProveOff(ctx, vm); err != nil {
+		return err
+	}
+	return t.unwritten(ctx, src)
+}
+
+// unwritten looks whether every source disk is still as it was when its copy was begun: a VM that ran in between, and was
+// shut down again, has written what the copy lacks.
+func (t *turn) unwritten(ctx context.Context, src sources.Source) error {
+	for i, d := range t.m.Status.Disks {
+		if d.Stamp == "" {
+			continue
+		}
+		disk, stamp, err := t.openDisk(ctx, src, i)
+		if err != nil {
+			return err
+		}
+		if err := disk.Close(); err != nil {
+			return err
+		}
+		if stamp != d.Stamp {
+			return fault.Hint(fault.Newf(fault.Blocked, "SourceWritten", "disk %d of %s was written after it was copied (%s, now %s): the copy is not what the source is", i, t.m.Status.Inventory.Ref, d.Stamp, stamp),
+				"somebody ran the source meanwhile: cancel, and migrate it again")
+		}
+	}
+	return nil
 }

@@ -94,6 +94,7 @@ type Disk struct {
 	Label       string             `json:"label"`
 	Size        int64              `json:"size"`
 	Reader      string             `json:"reader,omitempty"`
+	Stamp       string             `json:"stamp,omitempty"`     // of the source disk when its copy was begun
 	Allocated   int64              `json:"allocated,omitempty"` // bytes that the source calls allocated; -1: it cannot tell
 	Copied      int64              `json:"copied"`              // bytes accounted for, of ToCopy
 	ToCopy      int64              `json:"toCopy"`

@@ -85,6 +85,12 @@ type Disk interface {
 	Close() error
 }
 
+// Stamped is a Disk that can tell two states of its bytes apart without reading them.
+type Stamped interface {
+	// Stamp is another text after the disk was written; "" where the source cannot tell. It is of when the disk was opened.
+	Stamp() string
+}
+
 // Extent is an area of a disk, in bytes.
 type Extent struct {
 	Offset int64 `json:"o"`

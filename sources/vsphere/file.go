@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"landfall/engine/fault"
@@ -119,19 +120,19 @@ func (s *Source) readDescriptor(ctx context.Context, p place) (descriptor, error
 }
 
 // size asks for the first byte of a file and learns from the answer how long it is, and that ranges are served.
-func (s *Source) size(ctx context.Context, p place) (int64, error) {
+func (s *Source) size(ctx context.Context, p place) (size int64, stamp string, err error) {
 	release, err := s.permit(ctx)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer release()
 	res, err := s.get(ctx, p, rangeHeader(0, 1))
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer res.Body.Close()
 	r, err := partial(res, 0, 1)
-	return r.total, err
+	return r.total, strings.TrimSpace(res.Header.Get("Last-Modified") + " " + res.Header.Get("ETag")), err
 }
 
 // partial checks that an answer is exactly the range that was asked for.

@@ -23,13 +23,17 @@ type folderDisk struct {
 	key     int32
 	name    string // for messages
 	size    int64
-	tracked bool // changed blocks are tracked, so that the host can tell what is allocated
+	stamp   string // when the host says that the file was last written
+	tracked bool   // changed blocks are tracked, so that the host can tell what is allocated
 	life    context.Context
 	end     context.CancelFunc
 	power   sync.Mutex // one look at the power state at a time, when many streams break at once
 }
 
-var _ sources.Disk = (*folderDisk)(nil)
+var (
+	_ sources.Disk    = (*folderDisk)(nil)
+	_ sources.Stamped = (*folderDisk)(nil)
+)
 
 // OpenDisk looks the disk up by its key as it is now, so that a snapshot taken meanwhile is seen, reads its descriptor
 // and proves that its bytes are served in ranges and are as many as the disk is large.
@@ -71,14 +75,14 @@ func (s *Source) openFolder(ctx context.Context, ref machine.Ref, want machine.D
 		return nil, changed("its descriptor says %d bytes, the VM's hardware %d", flat.sectors*512, now.Capacity)
 	}
 	at.file = path.beside(flat.file)
-	size, err := s.size(ctx, at)
+	size, stamp, err := s.size(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	if size != now.Capacity {
 		return nil, changed("%s has %d bytes, the VM's hardware says %d", at.file, size, now.Capacity)
 	}
-	d := &folderDisk{src: s, at: at, key: now.Key, name: now.Path, size: size,
+	d := &folderDisk{src: s, at: at, key: now.Key, name: now.Path, size: size, stamp: stamp,
 		tracked: get[bool](b, "config.changeTrackingEnabled") && now.ChangeID != ""}
 	d.life, d.end = context.WithCancel(context.Background())
 	return d, nil
@@ -124,6 +128,9 @@ func (d *folderDisk) Reader() string { return "folder" }
 
 // Size is what the file itself told.
 func (d *folderDisk) Size() int64 { return d.size }
+
+// Stamp is when the host says that the file was last written.
+func (d *folderDisk) Stamp() string { return d.stamp }
 
 // Streams is the cap on connections of the whole source: all its disks share them.
 func (d *folderDisk) Streams() int { return cap(d.src.permits) }

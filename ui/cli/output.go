@@ -21,9 +21,12 @@ func (a *app) print(v any, table func(io.Writer)) error {
 		table(a.Out)
 		return nil
 	case "json":
-		enc := json.NewEncoder(a.Out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(v)
+		b, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = a.Out.Write(append(plaintext.JSON(b), '\n'))
+		return err
 	case "yaml":
 		b, err := yaml.Marshal(v)
 		if err != nil {

@@ -424,6 +424,41 @@ func TestTargetIsNotStartedWhileTheSourceRuns(t *testing.T) {
 	w.cancelled(m)
 }
 
+func TestSourceThatRanUnseenIsFoundOut(t *testing.T) {
+	ran := func(t *testing.T, w *testWorld) {
+		t.Helper()
+		time.Sleep(1100 * time.Millisecond) // a file's time is told in whole seconds
+		if err := errors.Join(w.host.SetPower("vm", esxsim.On), w.host.WriteDisk("vm", 0, 3<<20, []byte("written while nobody looked")), w.host.SetPower("vm", esxsim.Off)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("in the copy it is copied anew", func(t *testing.T) {
+		w := newWorld(t, smallVM(t, "vm", 24<<20))
+		w.host.SetRate(4 << 20)
+		m := w.apply("vm", checked("vm"))
+		p := w.engine()
+		w.until(m.UID, "the copy", func(m engine.Migration) bool { return len(m.Status.Disks) > 0 && m.Status.Disks[0].Copied > 0 })
+		p.kill()
+		ran(t, w)
+		w.host.SetRate(0)
+		w.engine()
+		w.equal(w.phase(m.UID, engine.Completed))
+	})
+	t.Run("after the copy the target is not started", func(t *testing.T) {
+		w := newWorld(t, smallVM(t, "vm", 8<<20))
+		w.cluster.Inject(kubesim.Fault{Verb: "create", Resource: "virtualmachines", Do: kubesim.Unavailable, Times: -1})
+		m := w.apply("vm", nil)
+		p := w.engine()
+		w.until(m.UID, "CreatingVM", func(m engine.Migration) bool { return m.Status.Phase == engine.CreatingVM || m.Status.Resume == engine.CreatingVM })
+		p.kill()
+		ran(t, w)
+		w.cluster.ClearFaults()
+		w.engine()
+		m = w.rests(m.UID, "SourceWritten", "disk 0")
+		w.cancelled(m)
+	})
+}
+
 func TestStagedImageThatIsTamperedWithIsNotDelivered(t *testing.T) {
 	w := newWorld(t, smallVM(t, "vm", 8<<20))
 	w.cluster.Inject(kubesim.Fault{Verb: "create", Resource: "datavolumes", Do: kubesim.Unavailable, Times: -1})
