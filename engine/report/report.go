@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"landfall/engine"
@@ -62,7 +61,7 @@ type Disk struct {
 func Build(ctx context.Context, desk engine.Desk, m engine.Migration) (Report, error) {
 	st := m.Status
 	r := Report{Name: m.Name(), UID: m.UID, VM: m.VMName(), Source: m.Document.Spec.Source.Address, Phase: st.Phase, Message: st.Message,
-		Created: m.Created, CreatedBy: m.CreatedBy, Times: st.Times, Checks: st.Checks, Drift: st.Drift, Errors: st.Errors, Timeline: st.History, Left: st.Left}
+		Created: m.Created, CreatedBy: m.CreatedBy, Times: st.Times, Checks: st.Checks, Drift: st.Drift, Errors: st.Errors, Timeline: st.History, Left: st.Left, Disks: []Disk{}}
 	if st.Inventory != nil {
 		r.Ref = st.Inventory.Ref
 	}
@@ -78,7 +77,7 @@ func Build(ctx context.Context, desk engine.Desk, m engine.Migration) (Report, e
 	if st.Plan != nil {
 		r.Notes = st.Plan.Notes
 	}
-	if d, running, ok := st.Times.Downtime(time.Time{}); ok && !running {
+	if d, running, ok := st.Times.Downtime(time.Time{}); ok && !running && !st.Times.VMStarted.IsZero() {
 		r.Downtime = d.Round(time.Millisecond).String()
 	}
 	for _, d := range st.Disks {
@@ -111,96 +110,18 @@ func disk(d engine.Disk) Disk {
 	switch {
 	case !d.Imported:
 		r.Verdict = "not delivered"
-	case d.Artifact != nil && d.Delivered == d.Artifact.Digest:
+	case d.Delivered != "" && d.Artifact != nil && d.Delivered == d.Artifact.Digest:
 		r.Verdict = "equal: what was sent is what was read"
+	case d.Delivered != "" || d.Artifact == nil:
+		r.Verdict = "NOT PROVED: what was sent is not what was read"
 	default:
 		r.Verdict = "pulled by the cluster; every chunk served was compared with what was read"
 	}
 	return r
 }
 
-// JSON gives the report as indented JSON.
-func (r Report) JSON() ([]byte, error) { return json.MarshalIndent(r, "", "  ") }
-
-// Markdown gives the report for people.
-func (r Report) Markdown() string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("# Migration %s: %s\n", cell(r.Name), r.Phase)
-	line("| | |\n|---|---|")
-	row := func(k, v string) {
-		if v != "" {
-			line("| %s | %s |", k, cell(v))
-		}
-	}
-	row("VM", r.VM+" ("+r.Ref.String()+")")
-	row("Source", r.Source)
-	row("Target", r.Target)
-	row("Virtual machine", r.Machine)
-	row("Migration", r.UID)
-	row("Asked for", stamp(r.Created)+" by "+r.CreatedBy)
-	row("Downtime, measured", r.Downtime)
-	row("State", r.Message)
-	line("\n## Disks\n")
-	for _, d := range r.Disks {
-		line("- disk %d (%s), %d bytes, %d of them data, reader %s", d.Index, cell(d.Label), d.Size, d.Data, orNone(d.Reader))
-		line("  - read from the source: Merkle root `%s`%s", orNone(d.Root), map[bool]string{true: "; read twice and equal"}[d.Proved])
-		line("  - delivered: `%s` into volume %s", orNone(d.Delivered), orNone(cell(d.Volume)))
-		line("  - verdict: **%s**", d.Verdict)
-	}
-	section(line, "Checks", r.Checks, func(c targets.Result) string {
-		return fmt.Sprintf("%s: passed %v — %s (%s)", c.Check.Type, c.Passed, cell(c.Detail), stamp(c.When))
-	})
-	section(line, "Decisions", r.Decisions, func(d engine.Decision) string {
-		if d.Answer == "" {
-			return cell(d.Question) + " — nobody answered"
-		}
-		return fmt.Sprintf("%s — **%s** by %s from %s at %s", cell(d.Question), cell(d.Answer), cell(d.By), cell(d.From), stamp(d.AnsweredAt))
-	})
-	section(line, "Timeline", r.Timeline, func(t engine.Transition) string {
-		return fmt.Sprintf("%s %s → %s %s", stamp(t.Time), t.From, t.To, cell(t.Reason))
-	})
-	section(line, "Not carried over or changed", r.Notes, cell)
-	section(line, "Drift of the source", r.Drift, cell)
-	section(line, "Errors met", r.Errors, func(f engine.Failure) string {
-		return fmt.Sprintf("%s %s, attempt %d: %s", stamp(f.Time), f.Phase, f.Attempt, cell(f.Message))
-	})
-	section(line, "Kept", r.Kept, func(h engine.Held) string { return cell(h.String()) })
-	line("\n## Left behind\n")
-	if len(r.Left) == 0 {
-		line("Nothing.")
-	}
-	for _, h := range r.Left {
-		line("- %s: %s", cell(h.String()), cell(h.Note))
-	}
-	return b.String()
-}
-
-func section[T any](line func(string, ...any), title string, rows []T, text func(T) string) {
-	if len(rows) == 0 {
-		return
-	}
-	line("\n## %s\n", title)
-	for _, r := range rows {
-		line("- %s", text(r))
-	}
-}
-
-// cell cleans outside text and keeps it within its Markdown cell.
-func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "`", "'", "<", "&lt;", "\n", " ").Replace(plaintext.Label(s))
-}
-
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return "–"
-	}
-	return t.UTC().Format("2006-01-02 15:04:05Z")
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
+// JSON gives the report as indented JSON: exact, and yet without anything that could act on a terminal.
+func (r Report) JSON() ([]byte, error) {
+	b, err := json.MarshalIndent(r, "", "  ")
+	return plaintext.JSON(b), err
 }
