@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -205,7 +207,7 @@ func TestSlowReaderIsNoStall(t *testing.T) {
 
 func TestConnectionsAreCapped(t *testing.T) {
 	const streams = 3
-	c := esxsim.Config{Rate: 64 << 20, VMs: []esxsim.VM{{Name: "web", Disks: []esxsim.Disk{{Size: diskSize}, {Size: diskSize}}}}}
+	c := esxsim.Config{Rate: 24 << 20, VMs: []esxsim.VM{{Name: "web", Disks: []esxsim.Disk{{Size: diskSize}, {Size: diskSize}}}}}
 	sim, doc := start(t, c)
 	doc.MaxConnections = streams
 	src := dial(t, doc, vsphere.Options{})
@@ -241,6 +243,24 @@ func TestConnectionsAreCapped(t *testing.T) {
 	}
 	if n := sim.Counters().MaxParallel; n > streams || n < 2 {
 		t.Errorf("%d requests at once, want %d", n, streams)
+	}
+}
+
+// A file that is longer or shorter than what the VM's hardware says does not belong to it.
+func TestFileOfAnotherSize(t *testing.T) {
+	for _, by := range []int64{-512, 512} {
+		sim, src, vm, d := opened(t, esxsim.Config{}, vsphere.Options{})
+		files, err := filepath.Glob(filepath.Join(sim.Dir(), "datastores", "*", "*", "*-flat.vmdk"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%q, %v", files, err)
+		}
+		if err := os.Truncate(files[0], diskSize+by); err != nil {
+			t.Fatal(err)
+		}
+		_, err = src.OpenDisk(context.Background(), vm, vm.DiskList[0])
+		expect(t, err, fault.Blocked, fault.SizeChanged)
+		_, err = d.Open(context.Background(), 0, 4096)
+		expect(t, err, fault.Blocked, fault.SizeChanged)
 	}
 }
 

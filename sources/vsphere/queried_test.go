@@ -59,16 +59,6 @@ func TestAllocatedFollowsTheData(t *testing.T) {
 	}
 }
 
-// A host that speaks HTTP/2 is spoken to over HTTP/1.1, on as many connections as there are streams.
-func TestHTTP2IsNotUsed(t *testing.T) {
-	_, _, _, d := opened(t, esxsim.Config{HTTP2: true}, vsphere.Options{})
-	got, _, err := fetch(d, diskSize)
-	if err != nil {
-		t.Fatal(err)
-	}
-	right(t, got)
-}
-
 func TestRefusedDisksAreNamed(t *testing.T) {
 	_, doc := start(t, esxsim.Config{VMs: []esxsim.VM{
 		{Name: "snapshot", Disks: []esxsim.Disk{{Size: 1 << 20}}, Snapshots: []esxsim.Snapshot{{Name: "s"}}},
