@@ -449,7 +449,9 @@ func TestSourceThatRanUnseenIsFoundOut(t *testing.T) {
 		w.cluster.Inject(kubesim.Fault{Verb: "create", Resource: "virtualmachines", Do: kubesim.Unavailable, Times: -1})
 		m := w.apply("vm", nil)
 		p := w.engine()
-		w.until(m.UID, "CreatingVM", func(m engine.Migration) bool { return m.Status.Phase == engine.CreatingVM || m.Status.Resume == engine.CreatingVM })
+		w.until(m.UID, "CreatingVM", func(m engine.Migration) bool {
+			return m.Status.Phase == engine.CreatingVM || m.Status.Resume == engine.CreatingVM
+		})
 		p.kill()
 		ran(t, w)
 		w.cluster.ClearFaults()
