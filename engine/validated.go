@@ -8,6 +8,7 @@ import (
 	"landfall/engine/fault"
 	"landfall/engine/machine"
 	"landfall/engine/preflight"
+	"landfall/engine/spec"
 	"landfall/targets"
 )
 
@@ -69,6 +70,9 @@ func (t *turn) facts(ctx context.Context, vm machine.VM) (preflight.Facts, error
 	}
 	if c := vm.Committed; c > 0 && c < host.Needed {
 		host.Needed = c
+	}
+	if o.Strategy.Conversion != spec.ConvertNone {
+		host.Needed *= 2 // the raw image and the converted one
 	}
 	f.Host = &host
 	target, err := t.target(ctx)

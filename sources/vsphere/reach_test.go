@@ -53,7 +53,9 @@ func TestReach(t *testing.T) {
 	}
 	_ = closed.Close()
 	page, pagePin := web(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html><body>Welcome</body></html>") })
-	away, awayPin := web(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://elsewhere.invalid/", 302) })
+	away, awayPin := web(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://elsewhere.invalid/", http.StatusFound)
+	})
 	full, fullPin := web(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "7"); w.WriteHeader(503) })
 	slow, slowPin := web(func(w http.ResponseWriter, r *http.Request) {
 		select {

@@ -2,6 +2,7 @@ package vsphere_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,7 @@ func BenchmarkRead(b *testing.B) {
 							for err == nil {
 								_, err = io.ReadFull(r, buf)
 							}
-							if err != io.EOF {
+							if !errors.Is(err, io.EOF) {
 								b.Error(err)
 							}
 							_ = r.Close()

@@ -1,7 +1,6 @@
 package kubesim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,5 +82,5 @@ func forbidden(u User, a attributes) error {
 		where = fmt.Sprintf(" in the namespace %q", a.namespace)
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: a.group, Resource: a.resource}, a.name,
-		errors.New(fmt.Sprintf("User %q cannot %s resource %q in API group %q%s", u.Name, a.verb, a.full(), a.group, where)))
+		fmt.Errorf("User %q cannot %s resource %q in API group %q%s", u.Name, a.verb, a.full(), a.group, where)) //nolint:staticcheck // the API server's own words
 }

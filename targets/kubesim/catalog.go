@@ -1,8 +1,6 @@
 package kubesim
 
 import (
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -119,20 +117,6 @@ func (c *Config) find(group, version, plural string) *kind {
 func kindByKey(key string) *kind {
 	for _, k := range catalog {
 		if k.key() == key {
-			return k
-		}
-	}
-	return nil
-}
-
-// kindByOwner finds the kind that an owner reference means.
-func kindByOwner(apiVersion, name string) *kind {
-	group := ""
-	if i := strings.IndexByte(apiVersion, '/'); i >= 0 {
-		group = apiVersion[:i]
-	}
-	for _, k := range catalog {
-		if k.group == group && k.name == name {
 			return k
 		}
 	}

@@ -36,9 +36,7 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request) bool {
 		writeJSON(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case len(parts) == 1 && parts[0] == "apis":
 		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-		for _, g := range s.groups() {
-			list.Groups = append(list.Groups, g)
-		}
+		list.Groups = append(list.Groups, s.groups()...)
 		writeJSON(w, http.StatusOK, list)
 	case len(parts) == 2 && parts[0] == "api":
 		s.resources(w, parts[1])

@@ -35,7 +35,7 @@ var (
 func unpacked(r io.Reader) (*bufio.Reader, func(), error) {
 	in := bufio.NewReaderSize(r, 1<<20)
 	head, err := in.Peek(8)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, nil, fmt.Errorf("unable to read the image header: %w", err)
 	}
 	nothing := func() {}
@@ -71,7 +71,7 @@ func receive(ctx context.Context, r io.Reader, file, scratchFile string, usable 
 	}
 	defer closeReader()
 	head, err := in.Peek(4)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, fmt.Errorf("unable to read the image header: %w", err)
 	}
 	if format := formatOf(head); format != "raw" {
@@ -116,7 +116,7 @@ func writeSparse(r io.Reader, file string, limit int64) (int64, error) {
 			}
 		}
 		off += int64(n)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

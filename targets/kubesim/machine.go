@@ -74,7 +74,7 @@ func (s *Server) playMachine(t tx, o object, vm *virtv1.VirtualMachine) {
 		}
 	}
 	if asked == "Start" && vmi != nil || asked == "Stop" && vmi == nil {
-		o = t.edit(&machines, o, func(c object) { set(c, nil, "status", "stateChangeRequests") })
+		t.edit(&machines, o, func(c object) { set(c, nil, "status", "stateChangeRequests") })
 	}
 	vmi = t.get(&instances, vm.Namespace, vm.Name)
 	s.showMachine(t, t.get(&machines, vm.Namespace, vm.Name), vm, vmi, s.printable(t, vm, vmi, want))

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/dustin/go-humanize"
 	"sigs.k8s.io/yaml"
 
@@ -31,6 +32,9 @@ func (a *app) print(v any, table func(io.Writer)) error {
 		b, err := yaml.Marshal(v)
 		if err != nil {
 			return err
+		}
+		if term.IsTerminal(a.Out.Fd()) {
+			b = []byte(plaintext.Text(string(b))) // a terminal is shown nothing raw; a file gets it exact
 		}
 		_, err = a.Out.Write(b)
 		return err
