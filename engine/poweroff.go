@@ -47,7 +47,7 @@ func (t *turn) seePower() (Observation, error) {
 		return Observation{Sight: Running, Seen: "waiting for a person to shut the source down", again: t.e.Poll}, nil
 	case s != nil && s.Sent.IsZero() && st.Inventory.Tools == machine.ToolsRunning:
 		return Observation{Sight: Partial, Seen: "the guest is to be asked to shut down", next: shutdown}, nil
-	case s != nil && t.now.Before(s.Deadline):
+	case s != nil && t.patient(s):
 		return Observation{Sight: Running, Seen: "the guest is shutting down", again: min(t.e.Poll, s.Deadline.Sub(t.now))}, nil
 	case s == nil && st.Inventory.Tools == machine.ToolsRunning && st.Power == machine.On:
 		deadline := t.now.Add(t.options().Source.ShutdownTimeout())
@@ -71,6 +71,20 @@ func (t *turn) seePower() (Observation, error) {
 			"shut the guest down by hand, then retry; or change powerOffPolicy")
 	}
 	return Observation{Sight: Foreign, Seen: "the source is on: " + why, Questions: []Question{t.powerQuestion(why)}}, nil
+}
+
+// patient tells whether the guest still has time, and keeps the deadline that people see in step with the time that counts.
+func (t *turn) patient(s *Shutdown) bool {
+	if s.Deadline.Equal(s.Sent) {
+		return false // it cannot be asked any more
+	}
+	if p := &t.r.guest; !p.asked.Equal(s.Asked) {
+		*p = patience{asked: s.Asked, since: t.now}
+		if left := t.options().Source.ShutdownTimeout(); s.Deadline.Sub(t.now) < left-time.Second || s.Deadline.Sub(t.now) > left {
+			s.Deadline = t.now.Add(left)
+		}
+	}
+	return t.now.Sub(t.r.guest.since) < t.options().Source.ShutdownTimeout()
 }
 
 func (t *turn) powerQuestion(why string) Question {

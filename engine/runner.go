@@ -15,7 +15,12 @@ type runner struct {
 
 	still int // turns without a change
 	fruitless
+	guest patience
 }
+
+// patience is how long this process has waited for a guest. It is not the clock's but the process's own time: a clock that is set
+// forward must not end it early, and another process begins anew.
+type patience struct{ asked, since time.Time }
 
 // fruitless counts acts on a checkpoint that changed nothing that could be seen.
 type fruitless struct {

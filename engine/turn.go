@@ -230,7 +230,8 @@ func (t *turn) rest() time.Duration {
 		t.e.sources.retry(t.options().Source)
 		t.resume("a person asked to go on")
 	case st.Phase == Retryable:
-		if !t.now.Before(st.NotUntil) {
+		// A clock that was set back must not make a rest longer.
+		if entered := st.History[len(st.History)-1].Time; !t.now.Before(st.NotUntil) || t.now.Before(entered) {
 			t.resume("")
 			return 0
 		}
