@@ -52,7 +52,8 @@ func Start(t testing.TB, cmd *exec.Cmd, width, height int) *Terminal {
 		_ = cmd.Process.Kill()
 		<-p.ended
 		_ = f.Close()
-		<-p.gone // the screen stays open: whoever copies its answers still reads it
+		<-p.gone
+		hangUp(p.screen)
 	})
 	return p
 }

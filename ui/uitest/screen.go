@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden screens")
 func Screen(t testing.TB, content string, width, height int) []string {
 	t.Helper()
 	e := vt.NewEmulator(width, height)
-	defer e.Close()
+	defer hangUp(e)
 	go func() { _, _ = io.Copy(io.Discard, e) }() // what the terminal would answer
 	_, _ = e.WriteString(strings.ReplaceAll(content, "\n", "\r\n"))
 	lines := make([]string, height)
@@ -37,6 +37,13 @@ func Screen(t testing.TB, content string, width, height int) []string {
 		lines[y] = strings.TrimRight(b.String(), " ")
 	}
 	return lines
+}
+
+// hangUp ends who reads what the terminal answers. The emulator's own Close may not be called beside a Read.
+func hangUp(e *vt.Emulator) {
+	if c, ok := e.InputPipe().(io.Closer); ok {
+		_ = c.Close()
+	}
 }
 
 // Golden compares a screen with the file of its name; -update writes it.
