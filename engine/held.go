@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"landfall/engine/boundary"
 	"landfall/engine/fault"
@@ -147,7 +148,9 @@ func (e *Engine) CleanUp(ctx context.Context, m Migration) (gone []Held, err err
 			errs = append(errs, fmt.Errorf("%s is still there", left[i]))
 		}
 	}
-	m.Status.Left = nil
+	m.Status.Left = slices.DeleteFunc(m.Status.Left, func(h Held) bool {
+		return slices.ContainsFunc(gone, func(g Held) bool { return g.ref() == h.ref() })
+	})
 	if _, err := e.Store.Commit(ctx, Checkpoint{Migration: m, Gone: gone}); err != nil {
 		errs = append(errs, err)
 	}

@@ -118,11 +118,15 @@ func (a *app) take(ctx context.Context, s *store.Store, d engine.Decision, answe
 	return nil
 }
 
-// confirm wants the VM's name for what cannot be undone: as a flag, or typed at a terminal.
+// confirm wants the VM's name for what cannot be undone: as a flag, or typed at a terminal. A name that cannot be typed as it is
+// is stood for by the VM's id.
 func (a *app) confirm(m engine.Migration, effect, name string) error {
 	want := m.VMName()
+	if plaintext.Label(want) != want && m.Status.Inventory != nil {
+		want = m.Status.Inventory.Ref.String()
+	}
 	if name == "" {
-		fmt.Fprintf(a.Out, "%s\nType the VM's name to confirm: ", plaintext.Label(effect))
+		fmt.Fprintf(a.Out, "%s\nType %s to confirm: ", plaintext.Label(effect), want)
 		line, err := bufio.NewReader(a.In).ReadString('\n')
 		if err != nil && line == "" {
 			return fault.Hint(errors.New("not confirmed"), "--confirm %q", want)
@@ -130,7 +134,7 @@ func (a *app) confirm(m engine.Migration, effect, name string) error {
 		name = strings.TrimRight(line, "\r\n")
 	}
 	if name != want {
-		return fmt.Errorf("not confirmed: %q is not the VM's name", name)
+		return fault.Hint(fmt.Errorf("not confirmed: %q does not name the VM", name), "--confirm %q", want)
 	}
 	return nil
 }

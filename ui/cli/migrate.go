@@ -36,7 +36,7 @@ func (a *app) migrate() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					fmt.Fprintf(a.Out, "---\n%s", b)
+					fmt.Fprintf(a.Out, "---\n%s", a.shown(b))
 				}
 				return nil
 			}
@@ -113,6 +113,9 @@ func (w wishes) apply(d spec.Document) (spec.Document, error) {
 	set(&s.Destination.Namespace, w.namespace)
 	set(&s.Destination.VMName, w.name)
 	set((*string)(&s.Source.PowerOffPolicy), w.policy)
+	if s.Source.PowerOffPolicy == spec.Never {
+		s.Source.ShutdownSeconds = 0 // the endpoint's default is for policies that shut down
+	}
 	set((*string)(&s.Strategy.Conversion), w.conversion)
 	set((*string)(&s.Strategy.Delivery), w.delivery)
 	set(&s.Destination.ServeAddress, w.serve)

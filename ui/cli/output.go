@@ -33,13 +33,18 @@ func (a *app) print(v any, table func(io.Writer)) error {
 		if err != nil {
 			return err
 		}
-		if term.IsTerminal(a.Out.Fd()) {
-			b = []byte(plaintext.Text(string(b))) // a terminal is shown nothing raw; a file gets it exact
-		}
-		_, err = a.Out.Write(b)
+		_, err = a.Out.Write(a.shown(b))
 		return err
 	}
 	return usageError{fmt.Errorf("--output %q is not table, json or yaml", a.output)}
+}
+
+// shown is text as it may be written: a terminal is shown nothing raw, a file or a pipe gets it exact.
+func (a *app) shown(b []byte) []byte {
+	if term.IsTerminal(a.Out.Fd()) {
+		return []byte(plaintext.Text(string(b)))
+	}
+	return b
 }
 
 // rows writes aligned columns; every cell is cleaned.

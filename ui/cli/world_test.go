@@ -71,6 +71,12 @@ type testWorld struct {
 
 func newWorld(t *testing.T, vms ...esxsim.VM) *testWorld {
 	t.Helper()
+	return newWorldWith(t, nil, vms...)
+}
+
+// newWorldWith is newWorld with another cluster.
+func newWorldWith(t *testing.T, change func(*kubesim.Config), vms ...esxsim.VM) *testWorld {
+	t.Helper()
 	w := &testWorld{t: t, dir: t.TempDir()}
 	ctx := t.Context()
 	var err error
@@ -78,8 +84,12 @@ func newWorld(t *testing.T, vms ...esxsim.VM) *testWorld {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.host.Close)
-	if w.cluster, err = kubesim.Start(ctx, kubesim.Config{Dir: filepath.Join(w.dir, "cluster"), Pace: 5 * time.Millisecond, Namespaces: []string{"vms"},
-		Nodes: []kubesim.Node{{Name: "node-1", CPU: "1000", Memory: "4Ti"}}}); err != nil {
+	cluster := kubesim.Config{Dir: filepath.Join(w.dir, "cluster"), Pace: 5 * time.Millisecond, Namespaces: []string{"vms"},
+		Nodes: []kubesim.Node{{Name: "node-1", CPU: "1000", Memory: "4Ti"}}}
+	if change != nil {
+		change(&cluster)
+	}
+	if w.cluster, err = kubesim.Start(ctx, cluster); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.cluster.Close() })
