@@ -18,6 +18,7 @@ type copied struct {
 	reader    string
 	allocated int64 // bytes; -1: the source cannot tell
 	proved    bool
+	sha256    string // of the whole image, where it was proved
 }
 
 // watchEvery is how often the progress of running work is recorded: twice a second for all disks together.
@@ -98,6 +99,7 @@ func (t *turn) takeCopy(i int) error {
 	if c, _ := v.(copied); err == nil {
 		m := c.result.Manifest
 		d.Acquired, d.Manifest, d.Reader, d.Allocated, d.Proved = true, &m, c.reader, c.allocated, c.proved
+		d.SHA256 = c.sha256
 		d.Copied, d.Rate, d.ETA = d.ToCopy, 0, 0
 		t.event("info", "DiskAcquired", "disk %d: %d bytes, %d read, Merkle root %s", i, m.Size, c.result.Figures.Read, m.Root)
 		return nil
@@ -248,8 +250,23 @@ func (t *turn) startCopy(src sources.Source, disk sources.Disk, i int) {
 				return nil, err
 			}
 		}
-		return copied{result: res, reader: disk.Reader(), allocated: allocated, proved: prove}, nil
+		c := copied{result: res, reader: disk.Reader(), allocated: allocated, proved: prove}
+		if prove {
+			c.sha256, err = imageSum(ctx, path, disk.Size(), e.Store.Ledger(uid, i))
+		}
+		return c, err
 	}, t.r.wake)
+}
+
+// imageSum is the SHA-256 of the whole image, which an operator can compare with any other tool's.
+func imageSum(ctx context.Context, path string, size int64, ledger transfer.Ledger) (string, error) {
+	a, err := transfer.OpenArtifact(ctx, nil, path, size, ledger)
+	if err != nil {
+		return "", err
+	}
+	defer a.Close()
+	sum, err := a.SHA256(ctx)
+	return sum.String(), err
 }
 
 // rawPath is where the acquired image of a disk lies; the name is the same on every retry.

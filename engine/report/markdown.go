@@ -37,6 +37,9 @@ func (r Report) Markdown() string {
 	for _, d := range r.Disks {
 		line("- disk %d (%s), %d bytes, %d of them data, reader %s", d.Index, cell(d.Label), d.Size, d.Data, orNone(cell(d.Reader)))
 		line("  - read from the source: Merkle root %s%s", code(d.Root), map[bool]string{true: "; read twice and equal"}[d.Proved])
+		if d.SHA256 != "" {
+			line("  - SHA-256 of the whole image: %s", code(d.SHA256))
+		}
 		sent := code(d.Delivered)
 		if d.Delivered == "" && d.Imported {
 			sent = "fetched by the cluster, " + cell(d.Artifact)

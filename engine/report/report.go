@@ -53,7 +53,8 @@ type Disk struct {
 	Delivered string `json:"delivered"` // digest of what was sent to its end and acknowledged
 	Volume    string `json:"volume"`
 	Imported  bool   `json:"imported"`
-	Proved    bool   `json:"proved"` // the source was read twice while off
+	Proved    bool   `json:"proved"`           // the source was read twice while off
+	SHA256    string `json:"sha256,omitempty"` // of the whole image, where it was proved
 	Verdict   string `json:"verdict"`
 }
 
@@ -100,7 +101,7 @@ func Build(ctx context.Context, desk engine.Desk, m engine.Migration) (Report, e
 }
 
 func disk(d engine.Disk) Disk {
-	r := Disk{Index: d.Index, Label: d.Label, Size: d.Size, Reader: d.Reader, Allocated: d.Allocated, Delivered: d.Delivered, Volume: d.Volume, Imported: d.Imported, Proved: d.Proved}
+	r := Disk{Index: d.Index, Label: d.Label, Size: d.Size, Reader: d.Reader, Allocated: d.Allocated, Delivered: d.Delivered, Volume: d.Volume, Imported: d.Imported, Proved: d.Proved, SHA256: d.SHA256}
 	if d.Manifest != nil {
 		r.Root, r.Data = d.Manifest.Root, d.Manifest.Data
 	}

@@ -339,6 +339,9 @@ func TestProvedCopyIsReadTwice(t *testing.T) {
 	m := w.apply("vm", func(d *spec.Document) { d.Spec.Strategy.Verify = "proved" })
 	w.engine()
 	m = w.phase(m.UID, engine.Completed)
+	if want, err := w.host.Digest("vm", 0); err != nil || m.Status.Disks[0].SHA256 != want {
+		t.Errorf("SHA-256 of the image %s, of the source %s (%v)", m.Status.Disks[0].SHA256, want, err)
+	}
 	f := w.host.Counters().Extents(m.Status.Inventory.Ref.InstanceUUID)[0]
 	if !m.Status.Disks[0].Proved || f.Bytes < 2*f.Distinct() {
 		t.Errorf("proved %v with %d of %d bytes read", m.Status.Disks[0].Proved, f.Bytes, f.Distinct())
