@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"landfall/engine/fault"
@@ -44,14 +45,22 @@ func (t *turn) seeDisks() (Observation, error) {
 	if len(todo) == 0 {
 		return Observation{Sight: Running, Seen: "every disk is acquired"}, nil
 	}
-	todo = t.permitted(todo)
-	if len(todo) == 0 {
-		return Observation{Sight: Running, Seen: fmt.Sprintf("waiting for a copy permit, place %d", t.m.Status.Queue), again: t.e.Poll}, nil
-	}
-	if t.options().Strategy.Paused {
+	if t.options().Strategy.Paused { // who is paused takes nobody's permit
 		return Observation{Sight: Running, Seen: "paused", again: t.e.Poll}, nil
 	}
-	return Observation{Sight: Partial, Seen: fmt.Sprintf("%d disks to copy", len(todo)), next: todo}, nil
+	if todo = t.permitted(todo); len(todo) == 0 {
+		return Observation{Sight: Running, Seen: fmt.Sprintf("waiting for a copy permit, place %d", t.m.Status.Queue), again: t.e.Poll}, nil
+	}
+	return Observation{Sight: Partial, Seen: "to be copied: " + disksText(todo), next: todo}, nil
+}
+
+// disksText names disks by their index: "disk 0, disk 2".
+func disksText(disks []int) string {
+	names := make([]string, len(disks))
+	for i, d := range disks {
+		names[i] = fmt.Sprintf("disk %d", d)
+	}
+	return strings.Join(names, ", ")
 }
 
 // permitted gives the disks that may be copied now; the place of the others is recorded.
@@ -94,7 +103,6 @@ func (t *turn) takeCopy(i int) error {
 	if !ok {
 		return nil
 	}
-	t.e.permits.free(t.permitHost(), t.m.UID, key)
 	d := &t.m.Status.Disks[i]
 	if c, _ := v.(copied); err == nil {
 		m := c.result.Manifest
@@ -124,13 +132,16 @@ func (t *turn) copying() bool {
 // watchCopies records how far the copies are. The source is not asked: a copy finds out by itself when the VM runs.
 func (t *turn) watchCopies() (Observation, error) {
 	st := &t.m.Status
-	busy := 0
+	var busy, idle []int
 	for i := range st.Disks {
 		if err := t.takeCopy(i); err != nil {
 			return Observation{}, err
 		}
+		if !st.Disks[i].Acquired && !t.e.jobs.running(t.jobKey("copy", i)) {
+			idle = append(idle, i)
+		}
 		t.e.jobs.with(t.jobKey("copy", i), func(state any) {
-			busy++
+			busy = append(busy, i)
 			j := state.(*copyJob)
 			f := j.progress.Figures()
 			if d := &st.Disks[i]; f.ToRead > 0 {
@@ -146,11 +157,13 @@ func (t *turn) watchCopies() (Observation, error) {
 			j.throttle.SetPaused(t.options().Strategy.Paused)
 		})
 	}
-	seen := fmt.Sprintf("copying %d disks", busy)
 	if t.options().Strategy.Paused {
-		seen = "paused"
+		return Observation{Sight: Running, Seen: "paused", again: watchEvery}, nil
 	}
-	return Observation{Sight: Running, Seen: seen, again: watchEvery}, nil
+	if next := t.permitted(idle); len(next) > 0 {
+		return Observation{Sight: Partial, Seen: "to be copied: " + disksText(next), next: next}, nil
+	}
+	return Observation{Sight: Running, Seen: "copying " + disksText(busy), again: watchEvery}, nil
 }
 
 // copyDisks starts the copies that have a permit. A disk that was written since its copy was begun, between two looks at the
@@ -215,7 +228,8 @@ func (t *turn) startCopy(src sources.Source, disk sources.Disk, i int) {
 	prove := t.options().Strategy.Verify == "proved"
 	path := t.rawPath(i)
 	t.holdStaging()
-	e.jobs.start(t.jobKey("copy", i), state, func(ctx context.Context) (any, error) {
+	key, wake := t.jobKey("copy", i), t.r.wake
+	e.jobs.start(key, state, func(ctx context.Context) (any, error) {
 		defer disk.Close()
 		if err := src.ProveOff(ctx, vm); err != nil { // looked at again right before the first read
 			return nil, err
@@ -255,7 +269,10 @@ func (t *turn) startCopy(src sources.Source, disk sources.Disk, i int) {
 			c.sha256, err = imageSum(ctx, path, disk.Size(), e.Store.Ledger(uid, i))
 		}
 		return c, err
-	}, t.r.wake)
+	}, func() {
+		e.permits.free(uid, key)
+		wake()
+	})
 }
 
 // imageSum is the SHA-256 of the whole image, which an operator can compare with any other tool's.

@@ -64,20 +64,22 @@ func (l *line) holds(uid string) (n int) {
 	return n
 }
 
-// free gives a permit back.
-func (p *permits) free(host, uid, key string) {
+// free gives a permit back, whichever host's it is. Who holds none gives none back.
+func (p *permits) free(uid, key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.hosts[host]; l != nil {
+	for _, l := range p.hosts {
 		l.held = slices.DeleteFunc(l.held, func(t ticket) bool { return t == ticket{uid, key} })
 	}
 }
 
-// leave takes a migration out of every line. Permits that it holds stay until its copies have ended.
-func (p *permits) leave(uid string) {
+// leave takes a migration out of every line, and its permits back but for those whose copy works: that copy frees its own
+// when it ends.
+func (p *permits) leave(uid string, works func(key string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.hosts {
 		l.waiting = slices.DeleteFunc(l.waiting, func(t ticket) bool { return t.uid == uid })
+		l.held = slices.DeleteFunc(l.held, func(t ticket) bool { return t.uid == uid && !works(t.key) })
 	}
 }

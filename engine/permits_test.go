@@ -24,16 +24,20 @@ func TestPermits(t *testing.T) {
 	if ok, _ := p.ask("other host", "b", "b/0"); !ok {
 		t.Error("another host's permits are its own")
 	}
-	p.free("h", "a", "a/0")
+	p.free("a", "a/0")
 	if ok, _ := p.ask("h", "a", "a/2"); ok {
 		t.Error("the freed permit went to the migration that holds one, before the one that holds none")
 	}
 	if ok, _ := p.ask("h", "b", "b/0"); !ok {
 		t.Error("the freed permit did not go to the one that holds none")
 	}
-	p.leave("a")
+	p.leave("a", func(key string) bool { return key == "a/1" })
 	if _, place := p.ask("h", "c", "c/0"); place != 1 {
-		t.Errorf("place %d after the other left, want 1", place)
+		t.Errorf("place %d after the other left the line and kept its working copy, want 1", place)
+	}
+	p.leave("a", func(string) bool { return false })
+	if ok, _ := p.ask("h", "c", "c/0"); !ok {
+		t.Error("a migration that left with no copy at work keeps its permit")
 	}
 }
 

@@ -62,7 +62,7 @@ func (t *turn) enter(to Phase, reason string) {
 	}
 	if to != from && !to.Rest() && !from.Rest() || to.Rest() {
 		st.Queue = 0
-		t.e.permits.leave(t.m.UID)
+		t.e.permits.leave(t.m.UID, t.e.jobs.running)
 	}
 	if to.Terminal() && st.Times.Completed.IsZero() {
 		st.Times.Completed = t.now

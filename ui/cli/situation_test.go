@@ -383,7 +383,7 @@ func TestStagingThatIsFullGoesOnWhenThereIsRoom(t *testing.T) {
 	m := w.apply("vm", checked("vm"))
 	p := w.engine()
 	w.until(m.UID, "the copy", func(m engine.Migration) bool {
-		return m.Status.Phase == engine.Preparing && m.Status.Seen == "copying 1 disks"
+		return m.Status.Phase == engine.Preparing && m.Status.Seen == "copying disk 0"
 	})
 	filler := filepath.Join(staging, "filler")
 	if f, err := os.Create(filler); err != nil {

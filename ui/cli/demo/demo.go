@@ -42,9 +42,6 @@ type World struct {
 	Cluster kubesim.Ready
 }
 
-// Workspace is the demo's own workspace.
-func (w World) Workspace() string { return filepath.Join(w.Dir, "workspace") }
-
 // PasswordFile holds the simulated host's password.
 func (w World) PasswordFile() string { return filepath.Join(w.Dir, "password") }
 
