@@ -12,6 +12,7 @@ import (
 type Progress struct {
 	toRead, vouched, read, zero, written atomic.Int64
 	requests, retries, syncs, streams    atomic.Int64
+	moved                                atomic.Int64 // when something was last read, in Unix nanoseconds
 
 	mu      sync.Mutex
 	started time.Time
@@ -50,7 +51,7 @@ const (
 
 // begin starts the clock of a run.
 func (p *Progress) begin(now time.Time, toRead, vouched int64) {
-	for _, c := range []*atomic.Int64{&p.read, &p.zero, &p.written, &p.requests, &p.retries, &p.syncs, &p.streams} {
+	for _, c := range []*atomic.Int64{&p.read, &p.zero, &p.written, &p.requests, &p.retries, &p.syncs, &p.streams, &p.moved} {
 		c.Store(0)
 	}
 	p.toRead.Store(toRead)
@@ -58,6 +59,12 @@ func (p *Progress) begin(now time.Time, toRead, vouched int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.started, p.last, p.seen, p.rate = now, now, 0, 0
+}
+
+// count tells that so many bytes came from the source.
+func (p *Progress) count(n int, now time.Time) {
+	p.read.Add(int64(n))
+	p.moved.Store(now.UnixNano())
 }
 
 // Rate is the recent speed of reading in bytes per second, as of now; 0 before a first look is possible.
@@ -97,6 +104,8 @@ func (p *Progress) ETA(now time.Time) (left time.Duration, ok bool) {
 		return 0, true
 	case now.Sub(p.started) < enough || rate < 1:
 		return 0, false
+	case now.UnixNano()-p.moved.Load() > int64(window):
+		return 0, false // one look over a long silence averages what came before it to a trickle
 	}
 	seconds := float64(rest) / rate
 	if seconds > math.MaxInt64/float64(time.Second) {

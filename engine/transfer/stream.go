@@ -100,7 +100,7 @@ func (s *stream) read(ctx context.Context, p []byte, offset, ask int64) (int, er
 	s.at += int64(n)
 	s.left -= int64(n)
 	s.r.read.Add(int64(n))
-	s.r.progress.read.Add(int64(n))
+	s.r.progress.count(n, time.Now())
 	throttle.spend(n)
 	switch {
 	case s.left == 0:

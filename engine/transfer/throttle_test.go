@@ -146,6 +146,7 @@ func TestRateAndETA(t *testing.T) {
 			t.Fatal("no ETA after ten seconds")
 		}
 		between(t, "the rest, as told after 10 of 40 seconds,", left, 28*time.Second, 32*time.Second)
+		time.Sleep(400 * time.Millisecond) // something comes after the last look and before the pause
 		throttle.SetPaused(true)
 		time.Sleep(10 * time.Minute)
 		if left, ok := progress.ETA(time.Now()); ok {
