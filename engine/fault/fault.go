@@ -42,7 +42,9 @@ const (
 	Damaged          = "Damaged" // bytes are not what was recorded
 	Capacity         = "Capacity"
 	NoKVM            = "NoKVM"
-	Refused          = "Refused" // the other side refuses the request as it is (validation, admission)
+	QuiesceFailed    = "QuiesceFailed" // the guest could not be brought to rest for a snapshot
+	TrackingLost     = "TrackingLost"  // a change id is no longer known: the whole disk must be read
+	Refused          = "Refused"       // the other side refuses the request as it is (validation, admission)
 )
 
 // Error is an error with a class, a stable reason, and a hint that says what to try next.
