@@ -1,4 +1,4 @@
-package kubevirt_test
+package kubevirt
 
 import (
 	"fmt"
@@ -9,8 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
-
-	"landfall/targets/kubevirt"
 )
 
 // TestRoles keeps the roles in the documents the same as the verbs in the code.
@@ -67,7 +65,7 @@ rules:
 }
 
 func rows(b *strings.Builder, cluster bool) {
-	for _, a := range kubevirt.Accesses {
+	for _, a := range Accesses {
 		if a.Cluster != cluster {
 			continue
 		}
