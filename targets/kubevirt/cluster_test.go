@@ -8,15 +8,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-
 	"landfall/engine/spec"
 	"landfall/targets"
 	"landfall/targets/kubesim"
@@ -122,28 +113,14 @@ func fixture(s *kubesim.Server, k targets.Target) targettest.Fixture {
 	return targettest.Fixture{
 		Target: k, Namespace: ns, Class: "fast", Waits: "late", GuestID: "debian12_64Guest", Disk: disk, Agent: true,
 		Page:  spec.Check{Type: "HTTP", Port: 8080, Path: "/", ExpectStatus: 200, ExpectBodyContains: "migrated disk"},
-		World: world{s}, Patience: 20 * time.Second,
+		World: world{objects: objects{rest: s.RESTConfig(""), class: "fast"}, s: s}, Patience: 20 * time.Second,
 	}
 }
 
 // world is what others do to the simulated cluster.
-type world struct{ s *kubesim.Server }
-
-var resources = map[string]schema.GroupVersionResource{
-	"virtualmachine":        {Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"},
-	"datavolume":            {Group: "cdi.kubevirt.io", Version: "v1beta1", Resource: "datavolumes"},
-	"persistentvolumeclaim": {Version: "v1", Resource: "persistentvolumeclaims"},
-	"service":               {Version: "v1", Resource: "services"},
-	"resourcequota":         {Version: "v1", Resource: "resourcequotas"},
-}
-
-func (w world) of(t *testing.T, kind, namespace string) dynamic.ResourceInterface {
-	t.Helper()
-	d, err := dynamic.NewForConfig(w.s.RESTConfig(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d.Resource(resources[kind]).Namespace(namespace)
+type world struct {
+	objects
+	s *kubesim.Server
 }
 
 func (w world) Contents(t *testing.T, namespace, volume string, length int64) []byte {
@@ -162,81 +139,6 @@ func (w world) Contents(t *testing.T, namespace, volume string, length int64) []
 		t.Fatal(err)
 	}
 	return b
-}
-
-func (w world) Foreign(t *testing.T, kind, namespace, name string) {
-	t.Helper()
-	claim := map[string]any{
-		"accessModes": []any{"ReadWriteOnce"}, "storageClassName": "fast",
-		"resources": map[string]any{"requests": map[string]any{"storage": "1Mi"}},
-	}
-	o := map[string]map[string]any{
-		"virtualmachine": {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "spec": map[string]any{
-			"runStrategy": "Halted", "template": map[string]any{"spec": map[string]any{
-				"domain": map[string]any{"devices": map[string]any{}, "memory": map[string]any{"guest": "64Mi"}},
-			}},
-		}},
-		"datavolume":            {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume", "spec": map[string]any{"source": map[string]any{"blank": map[string]any{}}, "pvc": claim}},
-		"persistentvolumeclaim": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": claim},
-		"service":               {"apiVersion": "v1", "kind": "Service", "spec": map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}},
-	}[kind]
-	u := &unstructured.Unstructured{Object: o}
-	u.SetName(name)
-	if _, err := w.of(t, kind, namespace).Create(t.Context(), u, metav1.CreateOptions{FieldManager: "kubectl"}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (w world) Exists(t *testing.T, kind, namespace, name string) bool {
-	t.Helper()
-	_, err := w.of(t, kind, namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatal(err)
-	}
-	return err == nil
-}
-
-func (w world) Edit(t *testing.T, namespace, name string) {
-	t.Helper()
-	patch := `{"metadata":{"labels":{"edited-by":"somebody"}},"spec":{"template":{"spec":{"domain":{"memory":{"guest":"512Mi"}}}}}}`
-	if _, err := w.of(t, "virtualmachine", namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (w world) Label(t *testing.T, namespace, name, key string) string {
-	t.Helper()
-	u, err := w.of(t, "virtualmachine", namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.GetLabels()[key]
-}
-
-func (w world) LimitStorage(t *testing.T, namespace string, bytes int64) {
-	t.Helper()
-	limit := resource.NewQuantity(bytes, resource.BinarySI).String()
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"name": "limit"},
-		"spec": map[string]any{"hard": map[string]any{string(corev1.ResourceRequestsStorage): limit}},
-	}}
-	if _, err := w.of(t, "resourcequota", namespace).Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		u, err := w.of(t, "resourcequota", namespace).Get(t.Context(), "limit", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, ok, _ := unstructured.NestedMap(u.Object, "status", "hard"); ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the quota was never counted")
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
 }
 
 func (w world) RefuseUpload(_ *testing.T, namespace, volume string) {

@@ -128,7 +128,7 @@ func TestUploadWays(t *testing.T) {
 				t.Fatal(err)
 			}
 			untilState(t, k, v, "done", func(s targets.VolumeState) bool { return s.Done })
-			if got := (world{s}).Contents(t, ns, v.Name, int64(len(b))); !bytes.Equal(got, b) {
+			if got := (world{s: s}).Contents(t, ns, v.Name, int64(len(b))); !bytes.Equal(got, b) {
 				t.Error("what arrived is not what was sent")
 			}
 			if sent := s.Counters().Uploads[ns+"/"+v.Name]; sent > int64(len(b))/4 {
@@ -204,7 +204,7 @@ func TestUploadFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			untilState(t, k, v, "done", func(s targets.VolumeState) bool { return s.Done })
-			if got := (world{s}).Contents(t, ns, v.Name, int64(len(b))); !bytes.Equal(got, b) {
+			if got := (world{s: s}).Contents(t, ns, v.Name, int64(len(b))); !bytes.Equal(got, b) {
 				t.Error("what arrived is not what was sent")
 			}
 		})
@@ -230,7 +230,7 @@ func TestPull(t *testing.T) {
 		}
 	}
 	untilState(t, k, v, "done", func(s targets.VolumeState) bool { return s.Done })
-	if got := (world{s}).Contents(t, ns, v.Name, int64(len(b))); !bytes.Equal(got, b) {
+	if got := (world{s: s}).Contents(t, ns, v.Name, int64(len(b))); !bytes.Equal(got, b) {
 		t.Error("what arrived is not what was offered")
 	}
 	refs, err := k.Owned(t.Context(), owner)
