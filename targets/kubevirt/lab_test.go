@@ -97,21 +97,26 @@ func (l *lab) namespace(t *testing.T) string {
 	return n.Name
 }
 
-// allow binds a user to the documented roles, as changed.
-func (l *lab) allow(t *testing.T, user, namespace string, change func(role *rbacv1.Role, facts *rbacv1.ClusterRole)) {
+// documented reads one of the documents of docs/rbac.yaml.
+func documented(t *testing.T, document int, into any) {
 	t.Helper()
 	b, err := os.ReadFile("../../docs/rbac.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := strings.SplitN(string(b), "\n---\n", 2)
-	var role rbacv1.Role
-	var facts rbacv1.ClusterRole
-	for i, to := range []any{&role, &facts} {
-		if err := yaml.UnmarshalStrict([]byte(docs[i]), to); err != nil {
-			t.Fatal(err)
-		}
+	if err := yaml.UnmarshalStrict([]byte(strings.Split(string(b), "\n---\n")[document]), into); err != nil {
+		t.Fatal(err)
 	}
+}
+
+func (l *lab) role(t *testing.T) (r rbacv1.Role) { documented(t, 0, &r); return r }
+
+func (l *lab) facts(t *testing.T) (r rbacv1.ClusterRole) { documented(t, 1, &r); return r }
+
+// allow binds a user to the documented roles, as changed.
+func (l *lab) allow(t *testing.T, user, namespace string, change func(role *rbacv1.Role, facts *rbacv1.ClusterRole)) {
+	t.Helper()
+	role, facts := l.role(t), l.facts(t)
 	if change != nil {
 		change(&role, &facts)
 	}
