@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"landfall/engine/spec"
+)
 
 // Decision is a question to a person. It is answered once; the answer is recorded before it is acted on; no answer means
 // that nothing is done.
@@ -27,6 +31,19 @@ type Decision struct {
 
 // Open tells whether a person is waited for.
 func (d Decision) Open() bool { return d.Answer == "" && d.Closed.IsZero() }
+
+// Given tells whether the answer came with the document: nobody was asked.
+func (d Decision) Given() bool { return d.Answer != "" && len(d.Options) == 0 }
+
+// GivenAnswer is the decision that an answer of a document is; the store adds its ID, who gave it, from where and when.
+func GivenAnswer(uid string, a spec.Answer) Decision {
+	answer := a.Answer
+	if a.Choice != "" {
+		answer += " " + a.Choice
+	}
+	return Decision{Migration: uid, Kind: accept, Subject: a.Finding, Phase: Validated, Value: a.Value, Answer: answer,
+		Question: a.Finding + ": " + a.Value, Why: "It was answered before the migration was made, with its document."}
+}
 
 // Option is one answer that can be given.
 type Option struct {

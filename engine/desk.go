@@ -101,6 +101,15 @@ type Desk interface {
 	// Inventory gives every cached VM of every endpoint.
 	Inventory(ctx context.Context) ([]Listed, error)
 
+	// Look asks the engine to look at documents as Validated would, before anything is made of them. There is one draft for
+	// a VM of an endpoint: the same again is a new question about it. A document need not be complete; that it is not is
+	// then its preview's Failure. A VM must be named.
+	Look(ctx context.Context, ds []spec.Document, who Person) error
+	// Drafts gives every draft, in the order of their keys.
+	Drafts(ctx context.Context) ([]Draft, error)
+	// Forget drops drafts; one that is not there is success. Making a migration of its VM forgets a draft by itself.
+	Forget(ctx context.Context, keys []string, who Person) error
+
 	// Beat gives the engine's last heartbeat; ErrNotFound when there never was one.
 	Beat(ctx context.Context) (Heartbeat, error)
 	// Changed gives the change number: when it is the same, nothing needs to be read again.

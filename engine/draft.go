@@ -10,7 +10,7 @@ import (
 // Draft is a migration that is thought about: a document that is looked at by the engine as Validated would, before
 // anything is made of it.
 type Draft struct {
-	Key      string        `json:"key"` // endpoint and moref: one draft for each VM
+	Key      string        `json:"key"` // of the document's source, by DraftKey
 	Document spec.Document `json:"document"`
 	Asked    time.Time     `json:"asked"`
 	Preview  *Preview      `json:"preview,omitempty"` // of the document as it was at Preview.Asked; nil: not looked yet
@@ -19,6 +19,15 @@ type Draft struct {
 // Stale tells whether the preview is of an older question, or older than its facts may be.
 func (d Draft) Stale(now time.Time) bool {
 	return d.Preview == nil || d.Preview.Asked.Before(d.Asked) || now.Sub(d.Preview.Taken) > FactsAge
+}
+
+// DraftKey names the draft of a VM: the endpoint in one spelling and the VM's identity there, or its name where it has none.
+func DraftKey(s spec.Source) string {
+	id := s.VM.Ref.String()
+	if id == "" {
+		id = "name " + s.VM.Name
+	}
+	return spec.Spelt(s.Address) + " " + id
 }
 
 // FactsAge is how long a look at source and target is taken for what is.

@@ -50,6 +50,14 @@ type Store interface {
 	// PutInventory replaces the cached inventory of an endpoint, or records why it could not be had.
 	PutInventory(ctx context.Context, endpoint string, vms []machine.VM, about string, failure string) error
 
+	// Inventory gives every cached VM of every endpoint.
+	Inventory(ctx context.Context) ([]Listed, error)
+
+	// Drafts gives every draft, in the order of their keys.
+	Drafts(ctx context.Context) ([]Draft, error)
+	// PutPreview records what was found for a draft. ErrNotFound when it was forgotten, ErrStale when it was asked anew.
+	PutPreview(ctx context.Context, key string, p Preview) error
+
 	// Heartbeat says that the engine lives, and what it is.
 	Heartbeat(ctx context.Context, h Heartbeat) error
 	// Changed gives the store's change number, raised by every write that a reader could care for.

@@ -49,6 +49,12 @@ func (s *Store) Apply(ctx context.Context, d spec.Document, who engine.Person) (
 		}); err != nil {
 			return err
 		}
+		if _, err := q.ForgetDraft(ctx, engine.DraftKey(d.Spec.Source)); err != nil {
+			return err
+		}
+		if err := s.given(ctx, q, m.UID, d.Spec.Answers, who); err != nil {
+			return err
+		}
 		return s.audit(ctx, q, who, m.UID, fmt.Sprintf("applied %q for VM %q of %q", l.Name, l.VM, l.Source))
 	})
 	if err != nil {
@@ -90,6 +96,9 @@ func (s *Store) Change(ctx context.Context, uid string, generation int64, d spec
 			Name: l.Name, Endpoint: spelt(l.Source), Moref: l.Ref.MoRef, InstanceUuid: l.Ref.InstanceUUID, Vm: l.VM,
 			Source: l.Source, Namespace: l.Namespace, Target: l.Target, Document: document, Uid: uid, Generation: generation,
 		}); err != nil {
+			return err
+		}
+		if err := s.given(ctx, q, uid, d.Spec.Answers, who); err != nil {
 			return err
 		}
 		return s.audit(ctx, q, who, uid, fmt.Sprintf("changed the document to generation %d", generation+1))

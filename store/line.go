@@ -2,12 +2,10 @@ package store
 
 import (
 	"context"
-	"net"
-	"net/url"
-	"strings"
 
 	"landfall/engine"
 	"landfall/engine/machine"
+	"landfall/engine/spec"
 	"landfall/store/db"
 )
 
@@ -80,21 +78,7 @@ func moved(st engine.Status) (done, total int64, rate, eta float64) {
 }
 
 // spelt gives a source's address in one spelling, so that the same endpoint is known as the same.
-func spelt(address string) string {
-	a := strings.TrimSpace(address)
-	if !strings.Contains(a, "://") {
-		a = "https://" + a
-	}
-	u, err := url.Parse(a)
-	if err != nil || u.Host == "" {
-		return strings.ToLower(strings.TrimSpace(address))
-	}
-	host, port := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), u.Port()
-	if port == "" || port == "443" {
-		return host
-	}
-	return net.JoinHostPort(host, port)
-}
+func spelt(address string) string { return spec.Spelt(address) }
 
 // Lines gives every migration, slim, newest first.
 func (s *Store) Lines(ctx context.Context) (lines []engine.Line, err error) {

@@ -15,7 +15,7 @@ import (
 // newer is this program's schema and a step that a later program adds.
 func newer(t *testing.T, step string) fs.FS {
 	t.Helper()
-	all := fstest.MapFS{"00002_later.sql": {Data: []byte("-- +goose Up\n" + step)}}
+	all := fstest.MapFS{"00003_later.sql": {Data: []byte("-- +goose Up\n" + step)}}
 	names, err := fs.ReadDir(schema(), ".")
 	if err != nil {
 		t.Fatal(err)
@@ -90,10 +90,10 @@ func TestUpgrade(t *testing.T) {
 	if err := upgrade(t.Context(), s.writer, dir, step); err != nil {
 		t.Fatal(err)
 	}
-	if v := version(); v != 2 {
+	if v := version(); v != schemaVersion+1 {
 		t.Errorf("schema %d after the step", v)
 	}
-	if _, err := Open(t.Context(), dir, Options{}); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "newer landfall (schema 2; this one knows 1)") {
+	if _, err := Open(t.Context(), dir, Options{}); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), fmt.Sprintf("newer landfall (schema %d; this one knows %d)", schemaVersion+1, schemaVersion)) {
 		t.Errorf("the older program on it: %v", err)
 	}
 }

@@ -15,6 +15,8 @@ type Facts struct {
 	Name   string    // the rendered name
 	Source *sources.About
 	Target *targets.Facts
+	// Beside are the other VMs that are moved with this one, or are being moved.
+	Beside []Planned
 	// Host is what the machine of the engine offers.
 	Host *Host
 	// TargetFailure says why Target is nil although it was looked for; then nothing can start.

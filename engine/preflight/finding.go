@@ -22,6 +22,8 @@ type Finding struct {
 	Fix     string `json:"fix"`
 	// Unchecked: the rule could not be evaluated, which is never a pass.
 	Unchecked bool `json:"unchecked,omitempty"`
+	// Remedy is what the engine can do about it; nil: only what Fix says.
+	Remedy *Remedy `json:"remedy,omitempty"`
 }
 
 // ID names the finding within its migration.

@@ -23,11 +23,12 @@ type hit struct {
 	found     string
 	level     Level // "" for the rule's own
 	unchecked bool
+	remedy    *Remedy
 }
 
 // Rules are all rules, in the order in which they are shown.
 func Rules() []Rule {
-	return slices.Concat(vmRules, diskRules, nicRules, deviceRules, sourceRules, targetRules, storageRules, hostRules)
+	return slices.Concat(vmRules, diskRules, nicRules, deviceRules, sourceRules, targetRules, planRules, storageRules, hostRules)
 }
 
 // Evaluate judges the facts by every rule. A rule that panics counts as one that could not be evaluated.
@@ -51,7 +52,7 @@ func evaluate(rules []Rule, f Facts) []Finding {
 				level = Decide
 			}
 			// Cleaned once, so that a value stays the same on its way through the store and an acceptance of it holds.
-			out = append(out, Finding{Rule: r.ID, Level: level, Subject: plaintext.Label(h.subject), Found: plaintext.Label(h.found), Why: r.Why, Fix: r.Fix, Unchecked: h.unchecked})
+			out = append(out, Finding{Rule: r.ID, Level: level, Subject: plaintext.Label(h.subject), Found: plaintext.Label(h.found), Why: r.Why, Fix: r.Fix, Unchecked: h.unchecked, Remedy: h.remedy})
 		}
 	}
 	return out

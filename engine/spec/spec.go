@@ -37,7 +37,24 @@ type Spec struct {
 	PreserveMACAddress *bool       `yaml:"preserveMacAddress,omitempty" json:"preserveMacAddress,omitempty"`
 	Validation         Validation  `yaml:"validation,omitempty" json:"validation"`
 	CleanupPolicy      string      `yaml:"cleanupPolicy,omitempty" json:"cleanupPolicy,omitempty"`
+	// Answers were taken by a person before the migration was made; each holds only for the value that it names.
+	Answers []Answer `yaml:"answers,omitempty" json:"answers,omitempty"`
 }
+
+// Answer is what a person decided about a finding.
+type Answer struct {
+	Finding string `yaml:"finding" json:"finding"` // rule/subject: "vm.tpm/vm"
+	Value   string `yaml:"value" json:"value"`     // what was found then; another value is asked about anew
+	Answer  string `yaml:"answer" json:"answer"`   // accept, or fix: the engine does what the rule offers
+	// Choice is what is taken where a fix leaves a choice, such as a name or a boot disk; "" is the proposed one.
+	Choice string `yaml:"choice,omitempty" json:"choice,omitempty"`
+}
+
+// The answers to a finding.
+const (
+	Accept = "accept"
+	Fix    = "fix"
+)
 
 // Source says where the VM is.
 type Source struct {
@@ -84,6 +101,8 @@ type Destination struct {
 	Firmware     string `yaml:"firmware,omitempty" json:"firmware,omitempty"` // auto, bios, efi
 	Instancetype string `yaml:"instancetype,omitempty" json:"instancetype,omitempty"`
 	Preference   string `yaml:"preference,omitempty" json:"preference,omitempty"`
+	// BootDisk is the disk that is booted, by its place on the source, such as "scsi0:0"; empty: as on the source.
+	BootDisk string `yaml:"bootDisk,omitempty" json:"bootDisk,omitempty"`
 	// UploadProxy is the address of CDI's upload proxy as this host reaches it; empty: found in the cluster.
 	UploadProxy UploadProxy `yaml:"uploadProxy,omitempty" json:"uploadProxy"`
 	// ServeAddress is host:port on which the engine serves artifacts for delivery HTTP, as the cluster reaches it.

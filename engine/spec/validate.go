@@ -12,6 +12,7 @@ import (
 
 var (
 	dnsLabel   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	place      = regexp.MustCompile(`^(scsi|sata|ide|nvme)[0-9]{1,4}:[0-9]{1,4}$`)
 	thumbprint = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
@@ -46,6 +47,18 @@ func (d Document) Validate() error {
 	}
 	v.validation(s.Validation)
 	v.oneOf("spec.cleanupPolicy", s.CleanupPolicy, "", "DeleteStaging", "KeepStaging")
+	for i, a := range s.Answers {
+		at := fmt.Sprintf("spec.answers[%d].", i)
+		v.need(at+"finding", a.Finding)
+		v.need(at+"value", a.Value)
+		v.oneOf(at+"answer", a.Answer, Accept, Fix)
+		if a.Answer == Accept && a.Choice != "" {
+			v.say(at+"choice", "is for the answer %s", Fix)
+		}
+		if slices.ContainsFunc(s.Answers[:i], func(o Answer) bool { return o.Finding == a.Finding && o.Value == a.Value }) {
+			v.say(at+"finding", "%q is answered twice", a.Finding)
+		}
+	}
 	return errors.Join(v.errs...)
 }
 
@@ -120,6 +133,9 @@ func (c *checker) destination(d Destination) {
 	}
 	if d.VMName != "" && !dnsLabel.MatchString(d.VMName) {
 		c.say("spec.destination.vmName", "%q is not a name of at most 63 lower-case letters, digits and dashes", d.VMName)
+	}
+	if d.BootDisk != "" && !place.MatchString(d.BootDisk) {
+		c.say("spec.destination.bootDisk", "%q is not a place such as scsi0:0", d.BootDisk)
 	}
 	c.oneOf("spec.destination.runStrategy", d.RunStrategy, "", "Always", "RerunOnFailure", "Manual", "Once")
 	c.oneOf("spec.destination.firmware", d.Firmware, "", "auto", "bios", "efi")

@@ -33,6 +33,13 @@ type Decision struct {
 	Closed    int64
 }
 
+type Draft struct {
+	Key      string
+	Asked    int64
+	Document string
+	Preview  string
+}
+
 type Endpoint struct {
 	Name     string
 	Source   string

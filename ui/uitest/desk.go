@@ -29,6 +29,7 @@ type Desk struct {
 	Sources    []engine.Endpoint
 	VMs        []engine.Listed
 	Heart      engine.Heartbeat
+	Previews   []engine.Draft
 	// Broken is what every reading answers.
 	Broken error
 	// Reads counts full readings of the lines.
@@ -259,6 +260,39 @@ func (d *Desk) Inventory(context.Context) ([]engine.Listed, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.VMs), d.Broken
+}
+
+// Look as engine.Desk.
+func (d *Desk) Look(_ context.Context, ds []spec.Document, who engine.Person) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, doc := range ds {
+		key := engine.DraftKey(doc.Spec.Source)
+		i := slices.IndexFunc(d.Previews, func(p engine.Draft) bool { return p.Key == key })
+		if i < 0 {
+			i = len(d.Previews)
+			d.Previews = append(d.Previews, engine.Draft{Key: key})
+		}
+		d.Previews[i].Document, d.Previews[i].Asked = doc, d.now()
+	}
+	d.note(who, "", fmt.Sprintf("look at %d", len(ds)))
+	return nil
+}
+
+// Drafts as engine.Desk.
+func (d *Desk) Drafts(context.Context) ([]engine.Draft, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.Previews), d.Broken
+}
+
+// Forget as engine.Desk.
+func (d *Desk) Forget(_ context.Context, keys []string, who engine.Person) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Previews = slices.DeleteFunc(d.Previews, func(p engine.Draft) bool { return slices.Contains(keys, p.Key) })
+	d.note(who, "", fmt.Sprintf("forget %d", len(keys)))
+	return nil
 }
 
 // Beat as engine.Desk.
