@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"landfall/engine/machine"
+	"landfall/engine/spec"
 )
 
 // maxName is the longest name that also fits a label value and a DNS label.
@@ -13,14 +16,27 @@ const maxName = 63
 // LabelMigration marks everything that is made for a migration with the migration's UID.
 const LabelMigration = "landfall.dev/migration"
 
+// VMName gives the name of a VM in the cluster by a spec: the one asked for, else the one that follows from its own.
+func VMName(vm machine.VM, s spec.Spec) string {
+	if s.Destination.VMName != "" {
+		return s.Destination.VMName
+	}
+	return Name(vm.Name, vm.Ref.InstanceUUID)
+}
+
 // Name gives the name under which a VM is made in a cluster: lower case, every run of other characters than letters,
-// digits and dashes one dash, at most 63 characters. A name of which nothing is left becomes "vm-" and the start of the
-// instance UUID, so that every retry gives the same one.
+// digits and dashes one dash, at most 63 characters, where a longer one is cut and ends in a digest of the whole. A name of
+// which nothing is left becomes "vm-" and the start of the instance UUID. It depends on nothing else, so that every retry
+// gives the same one; that two VMs do not get one name is for Collisions to see.
 func Name(vmName, instanceUUID string) string {
-	if n := label(vmName, maxName); n != "" {
+	switch n := label(vmName); {
+	case len(n) > maxName:
+		return strings.TrimRight(n[:maxName-9], "-") + "-" + digest(vmName)
+	case n != "":
 		return n
 	}
-	id := label(strings.ReplaceAll(instanceUUID, "-", ""), 8)
+	id := label(strings.ReplaceAll(instanceUUID, "-", ""))
+	id = strings.TrimRight(id[:min(len(id), 8)], "-")
 	if id == "" {
 		id = digest(vmName)
 	}
@@ -40,7 +56,7 @@ func Suffixed(name, suffix string) string {
 	return strings.TrimRight(name[:keep], "-") + "-" + digest(name) + suffix
 }
 
-func label(s string, limit int) string {
+func label(s string) string {
 	var b strings.Builder
 	dash := false // the last thing written stands for a run of other characters
 	for _, r := range strings.ToLower(s) {
@@ -59,11 +75,7 @@ func label(s string, limit int) string {
 		}
 		b.WriteRune(r)
 	}
-	n := strings.Trim(b.String(), "-")
-	if len(n) > limit {
-		n = strings.TrimRight(n[:limit], "-")
-	}
-	return n
+	return strings.Trim(b.String(), "-")
 }
 
 func digest(s string) string {

@@ -22,14 +22,19 @@ func TestName(t *testing.T) {
 		{"nothing left", "服务器", "vm-52e0f3a1"},
 		{"only dots", "...", "vm-52e0f3a1"},
 		{"empty", "", "vm-52e0f3a1"},
-		{"80 characters", strings.Repeat("a", 80), strings.Repeat("a", 63)},
-		{"cut at a dash", strings.Repeat("a", 62) + "-bcd", strings.Repeat("a", 62)},
+		{"80 characters", strings.Repeat("a", 80), strings.Repeat("a", 54) + "-0f45e858"},
+		{"63 characters", strings.Repeat("a", 63), strings.Repeat("a", 63)},
+		{"cut at a dash", strings.Repeat("a", 53) + "-" + strings.Repeat("b", 20), strings.Repeat("a", 53) + "-af3ec493"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			if got := Name(c.name, uuid); got != c.want {
 				t.Errorf("Name(%q) = %q, want %q", c.name, got, c.want)
 			}
 		})
+	}
+	long := strings.Repeat("web-server-of-the-shop-", 3)
+	if a, b := Name(long+"202401", ""), Name(long+"202402", ""); a == b {
+		t.Errorf("two VMs whose names differ at the end share the name %s", a)
 	}
 	if a, b := Name("服务器", ""), Name("数据库", ""); a == b {
 		t.Errorf("two VMs without letters or UUID share the name %s", a)

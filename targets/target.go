@@ -5,6 +5,7 @@ package targets
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"landfall/engine/machine"
@@ -96,8 +97,10 @@ type About struct {
 
 // Question is what the facts are wanted for.
 type Question struct {
-	Namespace      string
-	VMName         string // rendered
+	Namespace string
+	VMName    string // rendered
+	// VMNames are rendered names of further VMs: of all of them together no more is asked than of one.
+	VMNames        []string
 	StorageClasses []string
 	Networks       []string // "namespace/name" of network attachment definitions
 	MACs           []string
@@ -118,10 +121,39 @@ type Facts struct {
 	Networks        map[string]bool         `json:"networks,omitempty"`  // asked for → there
 	MACs            map[string]string       `json:"macs,omitempty"`      // asked for and used, lower case → "namespace/vm"
 	NameTaken       string                  `json:"nameTaken,omitempty"` // who has the VM's name and is not ours: "virtualmachine web", or ""
-	KVMNodes        int                     `json:"kvmNodes"`
-	Quota           []string                `json:"quota,omitempty"`        // "requests.storage: 80Gi of 100Gi used"
-	QuotaStorage    *int64                  `json:"quotaStorage,omitempty"` // bytes of storage still allowed by quotas; nil: no quota
-	Unknown         map[string]string       `json:"unknown,omitempty"`      // fact → why it could not be looked up
+	// Names are the rendered names asked for (VMName and VMNames) that are taken, or one of whose volumes' names is → who
+	// has it and is not ours: "datavolume web-disk-0".
+	Names        map[string]string    `json:"names,omitempty"`
+	KVMNodes     int                  `json:"kvmNodes"`
+	Quota        []string             `json:"quota,omitempty"`        // "requests.storage: 80Gi of 100Gi used"
+	QuotaStorage *int64               `json:"quotaStorage,omitempty"` // bytes of storage still allowed by quotas; nil: no quota
+	Unknown      map[string]string    `json:"unknown,omitempty"`      // fact → why it could not be looked up
+	Looked       map[string]time.Time `json:"looked,omitempty"`       // fact → when it was looked at, known or not
+
+	KubeVirt Component `json:"kubevirt"`
+	CDI      Component `json:"cdi"`
+	// Emulation tells that KubeVirt runs VMs without hardware virtualisation too: no node needs to offer kvm.
+	Emulation bool `json:"emulation,omitempty"`
+	Nodes     int  `json:"nodes"` // all of them
+	// NamespaceTerminating tells that the namespace is being deleted.
+	NamespaceTerminating bool `json:"namespaceTerminating,omitempty"`
+	// PodSecurity is what the namespace enforces by its label: privileged, baseline, restricted; "" is the cluster's default.
+	PodSecurity string `json:"podSecurity,omitempty"`
+	// Attachments are all network attachment definitions of the namespace, of "default", and of the namespaces asked for,
+	// "namespace/name" → the type of its CNI plugin, "" where its configuration does not say.
+	Attachments map[string]string `json:"attachments,omitempty"`
+	// QuotaLeft is what all quotas of the namespace leave together, by the resource's name in a quota ("requests.storage",
+	// "persistentvolumeclaims", "fast.storageclass.storage.k8s.io/requests.storage", "limits.memory"): bytes, counts,
+	// thousandths of a cpu.
+	QuotaLeft map[string]int64 `json:"quotaLeft,omitempty"`
+	Limits    []Limit          `json:"limits,omitempty"` // of every LimitRange of the namespace
+	// Ranges are the cluster's own addresses, as far as they can be read.
+	Ranges Ranges `json:"ranges"`
+	// Preferences and Instancetypes are those of the cluster and of the namespace by name; the cluster's goes before.
+	Preferences   map[string]Preference   `json:"preferences,omitempty"`
+	Instancetypes map[string]Instancetype `json:"instancetypes,omitempty"`
+	// ScratchClass is where CDI makes scratch volumes, "" where it is the volume's own class.
+	ScratchClass string `json:"scratchClass,omitempty"`
 }
 
 // StorageClass is what is known of a storage class.
@@ -132,6 +164,11 @@ type StorageClass struct {
 	VolumeMode           string   `json:"volumeMode,omitempty"`
 	Overhead             float64  `json:"overhead,omitempty"` // CDI's file-system overhead, a fraction
 	Capacity             *int64   `json:"capacity,omitempty"` // largest volume that fits, bytes; nil: the driver does not say
+	// Free is what all parts of the cluster have left together, bytes: not less than there is, for a driver may tell of one
+	// pool in several places. nil: the driver does not say.
+	Free *int64 `json:"free,omitempty"`
+	// Modes are all that CDI's storage profile knows, best first; none: CDI does not know the driver.
+	Modes []Modes `json:"modes,omitempty"`
 }
 
 // Input is everything that rendering depends on.
@@ -146,6 +183,18 @@ type Input struct {
 	Formats []string
 	// Pull says, by disk index, where the cluster fetches the artifact itself (delivery HTTP).
 	Pull []*Pull
+	// Preferences and Instancetypes are those of the facts. A preference that the spec does not name is chosen only from
+	// these; nil: none is chosen.
+	Preferences   map[string]Preference
+	Instancetypes map[string]Instancetype
+	// Lacks are the features that the cluster does not have.
+	Lacks []Lack
+}
+
+// Know takes over from the facts what rendering depends on.
+func (in *Input) Know(f Facts) {
+	in.Classes, in.Preferences, in.Instancetypes = f.Classes, f.Preferences, f.Instancetypes
+	in.Lacks = append(slices.Clone(f.KubeVirt.Lacks), f.CDI.Lacks...)
 }
 
 // Plan is what is to be made.
@@ -156,6 +205,13 @@ type Plan struct {
 	Manifest    string   `json:"manifest"`        // the virtual machine, halted, as YAML
 	Fingerprint string   `json:"fingerprint"`     // of the manifest; kept as an annotation to see drift
 	Notes       []string `json:"notes,omitempty"` // what is not carried over or was changed
+	MACs        []string `json:"macs,omitempty"`  // hardware addresses that it asks for, lower case
+	// Preference is the one that is rendered, "" for none; it is asked for by the spec or chosen by the guest.
+	Preference string `json:"preference,omitempty"`
+	// Serve is host:port from which the cluster fetches the artifacts, "" where they are uploaded.
+	Serve string `json:"serve,omitempty"`
+	// Probes are the ports of the guest that the checks reach through a Service of ours.
+	Probes []int `json:"probes,omitempty"`
 }
 
 // Volume is one disk's place in the cluster.

@@ -46,16 +46,19 @@ func (t *Target) probeService(ctx context.Context, o targets.Owner, p targets.Pl
 	case !absent(err):
 		return "", classify("look at "+what, err)
 	}
-	s := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.Namespace, Labels: labels(o)},
-		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeClusterIP, Selector: selector,
-			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: int32(port), TargetPort: intstr.FromInt32(int32(port))}},
-		},
-	}
 	err = write("create "+what, func() error {
-		_, err := t.core.Services(p.Namespace).Create(ctx, s, metav1.CreateOptions{})
+		_, err := t.core.Services(p.Namespace).Create(ctx, service(o, p, port), metav1.CreateOptions{})
 		return err
 	})
 	return name, classify("create "+what, err)
+}
+
+func service(o targets.Owner, p targets.Plan, port int) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: probeName(p, port), Namespace: p.Namespace, Labels: labels(o)},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, Selector: map[string]string{targets.LabelMigration: o.UID},
+			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: int32(port), TargetPort: intstr.FromInt32(int32(port))}},
+		},
+	}
 }
