@@ -20,6 +20,7 @@ type copied struct {
 	allocated int64 // bytes; -1: the source cannot tell
 	proved    bool
 	sha256    string // of the whole image, where it was proved
+	elapsed   time.Duration
 }
 
 // watchEvery is how often the progress of running work is recorded: twice a second for all disks together.
@@ -82,12 +83,7 @@ func (t *turn) permitted(disks []int) (now []int) {
 }
 
 // permitHost is the ESXi host that serves the disks, or the endpoint where it is not known.
-func (t *turn) permitHost() string {
-	if h := t.m.Status.Inventory.Host; h != "" {
-		return h
-	}
-	return t.options().Source.Address
-}
+func (t *turn) permitHost() string { return hostOf(*t.m.Status.Inventory, t.options()) }
 
 func (t *turn) jobKey(what string, disk int) string {
 	return fmt.Sprintf("%s/%s/%d", t.m.UID, what, disk)
@@ -109,6 +105,7 @@ func (t *turn) takeCopy(i int) error {
 		d.Acquired, d.Manifest, d.Reader, d.Allocated, d.Proved = true, &m, c.reader, c.allocated, c.proved
 		d.SHA256 = c.sha256
 		d.Copied, d.Rate, d.ETA = d.ToCopy, 0, 0
+		t.measured(c)
 		t.event("info", "DiskAcquired", "disk %d: %d bytes, %d read, Merkle root %s", i, m.Size, c.result.Figures.Read, m.Root)
 		return nil
 	}
@@ -117,6 +114,17 @@ func (t *turn) takeCopy(i int) error {
 		err = fault.New(fault.Transient, fault.Damaged, err)
 	}
 	return fmt.Errorf("disk %d (%s): %w", i, d.Label, err)
+}
+
+// tellingCopy is how much a copy must have read for its rate to tell anything of the host.
+const tellingCopy = 8 << 20
+
+// measured keeps how fast the copy was, unless somebody held it back.
+func (t *turn) measured(c copied) {
+	o := t.options().Strategy
+	if n := c.result.Figures.Read; n >= tellingCopy && c.elapsed > 0 && o.Throttle == 0 && !o.Paused {
+		t.rates = append(t.rates, Rate{Host: t.permitHost(), Bytes: n, Seconds: c.elapsed.Seconds()})
+	}
 }
 
 // copying tells whether a copy of this migration works.
@@ -250,11 +258,13 @@ func (t *turn) startCopy(src sources.Source, disk sources.Disk, i int) {
 				extents = []sources.Extent{}
 			}
 		}
+		began := e.Now()
 		res, err := transfer.Copy(ctx, transfer.Job{Disk: disk, Path: path, Ledger: e.Store.Ledger(uid, i), Extents: extents,
 			Throttle: state.throttle, Progress: state.progress})
 		if err != nil {
 			return nil, err
 		}
+		elapsed := e.Now().Sub(began)
 		if prove {
 			// All of the disk, not only what the source called allocated: a map that lies is found out.
 			if err := src.ProveOff(ctx, vm); err != nil {
@@ -264,7 +274,7 @@ func (t *turn) startCopy(src sources.Source, disk sources.Disk, i int) {
 				return nil, err
 			}
 		}
-		c := copied{result: res, reader: disk.Reader(), allocated: allocated, proved: prove}
+		c := copied{result: res, reader: disk.Reader(), allocated: allocated, proved: prove, elapsed: elapsed}
 		if prove {
 			c.sha256, err = imageSum(ctx, path, disk.Size(), e.Store.Ledger(uid, i))
 		}

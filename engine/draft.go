@@ -42,8 +42,10 @@ type Preview struct {
 	Manifest string               `json:"manifest,omitempty"` // everything that would be created, as YAML documents
 	Notes    []string             `json:"notes,omitempty"`
 	Estimate *Estimate            `json:"estimate,omitempty"`
-	Failure  string               `json:"failure,omitempty"` // why there is nothing more, ""
-	Hint     string               `json:"hint,omitempty"`
+	// Rehearsed: the cluster was asked, by a dry run, and would take all of the manifest.
+	Rehearsed bool   `json:"rehearsed,omitempty"`
+	Failure   string `json:"failure,omitempty"` // why there is nothing more, ""
+	Hint      string `json:"hint,omitempty"`
 }
 
 // Estimate is what a migration will cost, as far as it can be known before. Durations in seconds.
@@ -51,7 +53,10 @@ type Estimate struct {
 	Capacity int64   `json:"capacity"` // bytes of all disks
 	Read     int64   `json:"read"`     // bytes to read from the source at most
 	Rate     float64 `json:"rate"`     // bytes per second that is reckoned with
-	RateFrom string  `json:"rateFrom"` // where the rate is from: "measured on this host" or "assumed"
+	RateFrom string  `json:"rateFrom"` // where the rate is from, in words: measured, or assumed
+	Shutdown float64 `json:"shutdown"` // until the guest must be off, before the downtime begins; 0: it is off
 	Copy     float64 `json:"copy"`
-	Downtime float64 `json:"downtime"` // source off to instance running
+	Deliver  float64 `json:"deliver"`
+	Boot     float64 `json:"boot"`
+	Downtime float64 `json:"downtime"` // source off to instance running: copy, delivery and boot
 }

@@ -40,7 +40,10 @@ func (ending) act(ctx context.Context, t *turn, _ Observation) error {
 }
 
 // stays tells whether a held thing is left alone: once the target was started, its disks may hold what is nowhere else.
-func (t *turn) stays(h Held) bool { return h.Kind == heldPower || (h.Keep && t.started()) }
+// Nor is what a consent left in the world ever taken back.
+func (t *turn) stays(h Held) bool {
+	return h.Kind == heldPower || h.Kind == heldNamespace || h.Kind == heldTracking || (h.Keep && t.started())
+}
 
 // end writes down how it ended.
 func (t *turn) end(held []Held, unclean int) {

@@ -96,6 +96,11 @@ func (e *Engine) Run(ctx context.Context) error {
 		defer e.wg.Done()
 		e.listInventories(ctx)
 	}()
+	e.wg.Add(1)
+	go func() {
+		defer e.wg.Done()
+		e.lookAtDrafts(ctx)
+	}()
 	err := e.supervise(ctx)
 	e.jobs.stopAll()
 	e.wg.Wait()

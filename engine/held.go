@@ -54,8 +54,8 @@ func (e *Engine) release(ctx context.Context, m Migration, h Held) (gone bool, e
 			}
 		}
 		return true, nil
-	case heldPower:
-		return false, nil // only a person powers a source on
+	case heldPower, heldNamespace, heldTracking:
+		return false, nil // for a person to take back
 	}
 	o := m.options()
 	target, err := e.targets.get(ctx, o.Destination)

@@ -80,11 +80,12 @@ func (t *turn) watch(what string) (again time.Duration) {
 func (t *turn) plan(ctx context.Context, target targets.Target) error {
 	st := &t.m.Status
 	if st.Plan == nil {
-		facts, err := target.Facts(ctx, t.question(*st.Inventory, t.targetName(*st.Inventory)))
+		c := t.candidate(*st.Inventory)
+		facts, err := target.Facts(ctx, c.question())
 		if err != nil {
 			return err
 		}
-		in := targets.Input{Owner: t.owner(), Spec: t.options(), VM: *st.Inventory, Classes: facts.Classes}
+		in := c.input(facts)
 		for _, d := range st.Disks {
 			in.Digests, in.Formats = append(in.Digests, d.Artifact.Digest), append(in.Formats, d.Artifact.Format)
 		}

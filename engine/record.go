@@ -21,18 +21,18 @@ func (t *turn) commit(ctx context.Context, wait time.Duration) (result, error) {
 	if err != nil {
 		return result{}, fmt.Errorf("migration %s: encode status: %w", t.m.UID, err)
 	}
-	if bytes.Equal(after, t.before) && len(t.events)+len(t.hold)+len(t.gone)+len(t.ask)+len(t.closed) == 0 {
+	if bytes.Equal(after, t.before) && len(t.events)+len(t.hold)+len(t.gone)+len(t.ask)+len(t.closed)+len(t.rates) == 0 {
 		return result{wait: wait}, nil
 	}
 	if !bytes.Equal(after, t.before) {
 		st.Progress = t.now
 	}
-	version, err := t.e.Store.Commit(ctx, Checkpoint{Migration: t.m, Events: t.events, Hold: t.hold, Gone: t.gone, Ask: t.ask, Close: t.closed})
+	version, err := t.e.Store.Commit(ctx, Checkpoint{Migration: t.m, Events: t.events, Hold: t.hold, Gone: t.gone, Ask: t.ask, Close: t.closed, Rates: t.rates})
 	if err != nil {
 		return result{}, err
 	}
 	t.m.Version = version
-	t.events, t.hold, t.gone, t.ask, t.closed = nil, nil, nil, nil, nil
+	t.events, t.hold, t.gone, t.ask, t.closed, t.rates = nil, nil, nil, nil, nil, nil
 	if t.before, err = json.Marshal(*st); err != nil {
 		return result{}, err
 	}

@@ -26,6 +26,14 @@ type Checkpoint struct {
 	Gone      []Held     // struck off
 	Ask       []Decision // opened; the same ID again is success and changes nothing
 	Close     []string   // decision IDs that were acted on or fell away
+	Rates     []Rate     // how fast copies were that ended
+}
+
+// Rate is how fast one copy was.
+type Rate struct {
+	Host    string
+	Bytes   int64 // read from the source
+	Seconds float64
 }
 
 // Store is what the engine needs of the database. Everything returned is a copy. Any method may be called again after
@@ -57,6 +65,9 @@ type Store interface {
 	Drafts(ctx context.Context) ([]Draft, error)
 	// PutPreview records what was found for a draft. ErrNotFound when it was forgotten, ErrStale when it was asked anew.
 	PutPreview(ctx context.Context, key string, p Preview) error
+
+	// Rate gives how fast a host was read by earlier copies, in bytes per second, and how many there were; 0 where none.
+	Rate(ctx context.Context, host string) (rate float64, copies int, err error)
 
 	// Heartbeat says that the engine lives, and what it is.
 	Heartbeat(ctx context.Context, h Heartbeat) error

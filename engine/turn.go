@@ -44,6 +44,7 @@ type turn struct {
 	gone    []Held
 	ask     []Decision
 	closed  []string
+	rates   []Rate
 	decided []Decision // of this migration, as read
 }
 
@@ -220,7 +221,7 @@ func (t *turn) rest() time.Duration {
 		switch {
 		case d.Open():
 			open++
-		case d.Answer != "" && d.Closed.IsZero():
+		case d.Answer != "" && d.Closed.IsZero() && !d.Given():
 			answered++
 		}
 	}

@@ -8,15 +8,11 @@ import (
 	"landfall/engine/fault"
 	"landfall/engine/machine"
 	"landfall/engine/preflight"
-	"landfall/engine/spec"
 	"landfall/targets"
 )
 
 // validated runs the rules before anything is touched.
 type validated struct{}
-
-// accept is the kind of decision by which a person accepts a finding.
-const accept = "accept"
 
 func (validated) observe(ctx context.Context, t *turn) (Observation, error) {
 	st := &t.m.Status
@@ -29,18 +25,31 @@ func (validated) observe(ctx context.Context, t *turn) (Observation, error) {
 		return Observation{}, err
 	}
 	t.inventory(vm)
-	facts, err := t.facts(ctx, vm)
+	facts, err := t.e.facts(ctx, t.e.outside(), t.candidate(vm))
 	if err != nil {
 		return Observation{}, err
 	}
+	if facts.Target != nil {
+		st.Target = &facts.Target.About
+	}
 	st.Findings = preflight.Evaluate(facts)
+	return t.judge()
+}
+
+// judge says what follows from the findings: what blocks comes before what is asked, and that before what is mended.
+func (t *turn) judge() (Observation, error) {
+	st := &t.m.Status
 	var blockers []string
 	var questions []Question
+	var fixes []fix
 	for _, f := range st.Findings {
+		x, consented := t.consented(f)
 		switch {
-		case f.Level == preflight.Blocker:
+		case consented:
+			fixes = append(fixes, x)
+		case f.Level == preflight.Blocker && f.Remedy == nil:
 			blockers = append(blockers, fmt.Sprintf("%s (%s: %s)", f.Found, f.Rule, f.Subject))
-		case f.Level == preflight.Decide && !t.accepted(f):
+		case f.Level == preflight.Blocker, f.Level == preflight.Decide && !t.accepted(f):
 			questions = append(questions, finding(f))
 		}
 	}
@@ -54,60 +63,32 @@ func (validated) observe(ctx context.Context, t *turn) (Observation, error) {
 		t.condition(RulesPassed, false, "Decision", fmt.Sprintf("%d findings wait for a person", len(questions)))
 		return Observation{Sight: Foreign, Seen: fmt.Sprintf("%d findings wait for a person", len(questions)), Questions: questions}, nil
 	}
+	if len(fixes) > 0 {
+		names := make([]string, len(fixes))
+		for i, x := range fixes {
+			names[i] = x.finding.Remedy.Label
+			t.prepare(x)
+		}
+		return Observation{Sight: Partial, Seen: "consented and not yet seen: " + strings.Join(names, ", "), next: fixes}, nil
+	}
+	for _, a := range fixActs {
+		t.achieved(a)
+	}
 	t.condition(RulesPassed, true, "Passed", fmt.Sprintf("%d warnings", preflight.Count(st.Findings, preflight.Warning)))
 	return Observation{Sight: Complete, Seen: fmt.Sprintf("%d findings, none blocks", len(st.Findings))}, nil
 }
 
-func (validated) act(context.Context, *turn, Observation) error { return nil }
-
-// facts gathers what the rules judge.
-func (t *turn) facts(ctx context.Context, vm machine.VM) (preflight.Facts, error) {
-	o := t.options()
-	f := preflight.Facts{VM: vm, Spec: o, Name: t.targetName(vm), Source: t.m.Status.Source}
-	host := t.e.Host(ctx, o)
-	for _, d := range vm.DiskList {
-		host.Needed += d.Capacity
-	}
-	if c := vm.Committed; c > 0 && c < host.Needed {
-		host.Needed = c
-	}
-	if o.Strategy.Conversion != spec.ConvertNone {
-		host.Needed *= 2 // the raw image and the converted one
-	}
-	f.Host = &host
-	target, err := t.target(ctx)
-	if err == nil {
-		var facts targets.Facts
-		if facts, err = target.Facts(ctx, t.question(vm, f.Name)); err == nil {
-			f.Target, t.m.Status.Target = &facts, &facts.About
+func (validated) act(ctx context.Context, t *turn, o Observation) error {
+	for _, x := range o.next.([]fix) {
+		if err := t.mend(ctx, x); err != nil {
+			return fmt.Errorf("%s: %w", x.finding.Remedy.Label, err)
 		}
 	}
-	if err != nil {
-		if fault.ClassOf(err) != fault.Blocked {
-			return f, err // may pass: look again, do not judge without the cluster
-		}
-		f.TargetFailure = err.Error()
-	}
-	return f, nil
+	return nil
 }
 
-func (t *turn) question(vm machine.VM, name string) targets.Question {
-	o := t.options()
-	q := targets.Question{Namespace: o.Destination.Namespace, VMName: name, Owner: t.owner(), Delivery: o.Strategy.Delivery}
-	for _, d := range vm.DiskList {
-		if m, ok := o.StorageFor(d.Datastore); ok {
-			q.StorageClasses = append(q.StorageClasses, m.StorageClass)
-		}
-	}
-	for _, n := range vm.NICs {
-		if m, ok := o.NetworkFor(n); ok && m.Type == "Multus" {
-			q.Networks = append(q.Networks, preflight.AttachmentName(m.Name, o.Destination.Namespace))
-		}
-		if o.KeepMAC() && n.MAC != "" {
-			q.MACs = append(q.MACs, strings.ToLower(n.MAC))
-		}
-	}
-	return q
+func (t *turn) candidate(vm machine.VM) candidate {
+	return candidate{uid: t.m.UID, name: t.m.Name(), options: t.options(), vm: vm}
 }
 
 // accepted tells whether a person accepted a finding as it is now. An answer to another value does not count.
@@ -121,13 +102,26 @@ func (t *turn) accepted(f preflight.Finding) bool {
 	return false
 }
 
+// finding is the question that a finding asks.
 func finding(f preflight.Finding) Question {
-	return Question{Kind: accept, Subject: f.ID(), Value: f.Found, Why: f.Why,
-		Question: fmt.Sprintf("%s: %s. Accept?", f.Subject, f.Found),
-		Options: []Option{
-			{ID: accept, Label: "Accept", Effect: "the migration goes on as it is; the acceptance is recorded with your name"},
-			{ID: cancelAnswer, Label: "Cancel the migration", Effect: "nothing was touched; " + f.Fix, Dangerous: true},
-		}}
+	q := Question{Kind: accept, Subject: f.ID(), Value: f.Found, Why: f.Why, Question: fmt.Sprintf("%s: %s. Accept?", f.Subject, f.Found)}
+	if f.Level == preflight.Blocker {
+		q.Question = fmt.Sprintf("%s: %s. What now?", f.Subject, f.Found)
+	} else {
+		q.Options = append(q.Options, Option{ID: accept, Label: "Accept", Effect: "the migration goes on as it is; the acceptance is recorded with your name"})
+	}
+	if r := f.Remedy; r != nil && len(r.Choices) == 0 {
+		q.Options = append(q.Options, Option{ID: fixAnswer, Label: r.Label, Effect: r.Effect})
+	} else if r != nil {
+		for _, c := range r.Choices {
+			q.Options = append(q.Options, Option{ID: fixAnswer + " " + c, Label: r.Label + ": " + c, Effect: r.Effect})
+		}
+	}
+	if f.Level == preflight.Blocker {
+		q.Options = append(q.Options, Option{ID: "again", Label: "Look again", Effect: "after you have mended it yourself: " + f.Fix})
+	}
+	q.Options = append(q.Options, Option{ID: cancelAnswer, Label: "Cancel the migration", Effect: "nothing was touched; " + f.Fix, Dangerous: true})
+	return q
 }
 
 func (t *turn) target(ctx context.Context) (targets.Target, error) {
@@ -136,12 +130,4 @@ func (t *turn) target(ctx context.Context) (targets.Target, error) {
 
 func (t *turn) owner() targets.Owner {
 	return targets.Owner{UID: t.m.UID, Name: t.m.Name(), Namespace: t.options().Destination.Namespace}
-}
-
-// targetName is the name that the virtual machine gets.
-func (t *turn) targetName(vm machine.VM) string {
-	if n := t.options().Destination.VMName; n != "" {
-		return n
-	}
-	return targets.Name(vm.Name, vm.Ref.InstanceUUID)
 }

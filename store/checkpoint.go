@@ -54,6 +54,9 @@ func (s *Store) Commit(ctx context.Context, c engine.Checkpoint) (int64, error) 
 				return err
 			}
 		}
+		if err := addRates(ctx, q, c.Rates); err != nil {
+			return err
+		}
 		if m.Status.Phase.Terminal() { // nobody would act on an answer any more
 			if err := q.CloseAllDecisions(ctx, db.CloseAllDecisionsParams{Closed: nanos(s.clock()), Migration: m.UID}); err != nil {
 				return err

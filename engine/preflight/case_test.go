@@ -132,6 +132,13 @@ var clusterCases = []ruleCases{
 		silent: situations{"the same": asItIs, "not rendered": func(f *preflight.Facts) { f.Name = "" }}},
 	{rule: "target.kvm", fires: situations{"no node": target(func(f *targets.Facts) { f.KVMNodes = 0 })},
 		silent: situations{"one node": asItIs}, unknown: notKnown(targets.FactKVM)},
+	{rule: "target.name.collision",
+		fires: situations{"another VM of the plan": besides(nil), "under way": besides(func(p *preflight.Planned) { p.Migration = "0a1b" })},
+		silent: situations{"alone": asItIs,
+			"another name":      besides(func(p *preflight.Planned) { p.Name = "web-2" }),
+			"another namespace": besides(func(p *preflight.Planned) { p.Spec.Destination.Namespace = "others" }),
+			"another cluster":   besides(func(p *preflight.Planned) { p.Spec.Destination.Context = "other" }),
+		}},
 	{rule: "storage.unmapped", fires: situations{"another datastore": disk(func(d *machine.Disk) { d.Datastore = "ds2" })},
 		silent: situations{"mapped": asItIs, "mapped by the row for all": func(f *preflight.Facts) {
 			f.VM.DiskList[0].Datastore, f.Spec.Storage.Mappings[0].Datastore = "ds2", "*"
@@ -177,6 +184,17 @@ var clusterCases = []ruleCases{
 }
 
 const none = -1
+
+// besides has another VM in the plan that goes to the same place.
+func besides(change func(*preflight.Planned)) func(*preflight.Facts) {
+	return func(f *preflight.Facts) {
+		p := preflight.Planned{Name: f.Name, Spec: f.Spec, VM: machine.VM{Summary: machine.Summary{Name: "WEB", Ref: machine.Ref{MoRef: "vm-2"}}}}
+		if change != nil {
+			change(&p)
+		}
+		f.Beside = append(f.Beside, p)
+	}
+}
 
 // room has a class with an overhead and room for volumes of a size, and a quota.
 func room(mode string, overhead float64, largest, quota int64) func(*preflight.Facts) {

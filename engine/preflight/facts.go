@@ -1,6 +1,8 @@
 package preflight
 
 import (
+	"time"
+
 	"landfall/engine/machine"
 	"landfall/engine/spec"
 	"landfall/sources"
@@ -17,6 +19,10 @@ type Facts struct {
 	Target *targets.Facts
 	// Beside are the other VMs that are moved with this one, or are being moved.
 	Beside []Planned
+	// Neighbours are the other VMs of the source as they were last listed; those without DiskList were not looked into.
+	Neighbours []machine.VM
+	// Now is when it is judged.
+	Now time.Time
 	// Host is what the machine of the engine offers.
 	Host *Host
 	// TargetFailure says why Target is nil although it was looked for; then nothing can start.
@@ -28,6 +34,8 @@ type Host struct {
 	Staging   string // directory
 	Free      int64  // bytes; negative: not known
 	Needed    int64  // bytes that staging may need at most
+	Largest   int64  // bytes of the largest single image
+	FileLimit int64  // bytes of the largest file that the staging file system takes; 0: not known to be bounded
 	QemuImg   string // version, "" where it was not found
 	QemuError string
 }

@@ -7,3 +7,11 @@ CREATE TABLE drafts (
 	document TEXT    NOT NULL,
 	preview  TEXT    NOT NULL
 ) STRICT;
+
+-- How fast a host was read by the copies that ended well, to reckon with.
+CREATE TABLE rates (
+	host    TEXT    NOT NULL PRIMARY KEY,
+	bytes   INTEGER NOT NULL,
+	seconds REAL    NOT NULL,
+	copies  INTEGER NOT NULL
+) STRICT;
