@@ -19,7 +19,8 @@ type candidate struct {
 	name    string // of the document
 	options spec.Spec
 	vm      machine.VM
-	beside  targets.Question // what is asked with it for others
+	others  []preflight.Planned // of the same plan, where there is no migration yet
+	beside  targets.Question    // what is asked of the cluster with it for others
 }
 
 // notYet stands for the UID that a migration gets when it is made.
@@ -103,8 +104,9 @@ func (e *Engine) facts(ctx context.Context, w outside, c candidate) (preflight.F
 	if err != nil {
 		return f, err
 	}
+	f.Beside = append(f.Beside, c.others...)
 	for _, p := range all {
-		if p.Migration != c.uid || c.uid == "" {
+		if p.Migration != c.uid {
 			f.Beside = append(f.Beside, p)
 		}
 	}

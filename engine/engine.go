@@ -105,10 +105,15 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.jobs.stopAll()
 	e.wg.Wait()
 	e.serving.close()
-	e.sources.close()
-	e.targets.close()
+	e.Close()
 	e.Log.Info("engine stopped", "error", err)
 	return err
+}
+
+// Close ends the connections of an engine that does not Run.
+func (e *Engine) Close() {
+	e.sources.close()
+	e.targets.close()
 }
 
 // superviseEvery is how often the engine looks for new wishes of people: one number is read.

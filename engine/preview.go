@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"landfall/engine/fault"
 	"landfall/engine/machine"
 	"landfall/engine/preflight"
@@ -97,39 +99,86 @@ func (e *Engine) preview(ctx context.Context, w outside, d Draft) Preview {
 	ctx, cancel := context.WithTimeout(ctx, previewPatience)
 	defer cancel()
 	p := Preview{Asked: d.Asked}
-	err := guarded(func() error { return e.foresee(ctx, w, d, &p) })
-	if err != nil {
-		p.Failure, p.Hint = err.Error(), fault.HintOf(err)
-	}
+	p.failed(guarded(func() error {
+		c, err := e.find(ctx, w, d.Document)
+		if err != nil {
+			return err
+		}
+		return e.foresee(ctx, w, c, &p)
+	}))
 	p.Taken = e.Now()
 	return p
 }
 
-func (e *Engine) foresee(ctx context.Context, w outside, d Draft, p *Preview) error {
-	if err := d.Document.Validate(); err != nil {
-		return fault.Hint(fault.New(fault.Blocked, "InvalidSpec", err), "complete the document")
+func (p *Preview) failed(err error) {
+	if err != nil {
+		p.Failure, p.Hint = err.Error(), fault.HintOf(err)
 	}
-	c := candidate{name: d.Document.Metadata.Name, options: d.Document.Spec.Default()}
+}
+
+// Foresee looks at the documents of one plan as Discovering and Validated would, and renders them; the previews are in the
+// order of the documents. Nothing is touched and nothing recorded.
+func (e *Engine) Foresee(ctx context.Context, ds []spec.Document) []Preview {
+	w := e.shared()
+	ps, cs := make([]Preview, len(ds)), make([]*candidate, len(ds))
+	each := func(f func(i int) error) {
+		var g errgroup.Group
+		g.SetLimit(previewsAtOnce)
+		for i := range ds {
+			if ps[i].Failure == "" {
+				g.Go(func() error { ps[i].failed(guarded(func() error { return f(i) })); return nil })
+			}
+		}
+		_ = g.Wait()
+	}
+	each(func(i int) error {
+		c, err := e.find(ctx, w, ds[i])
+		cs[i] = &c
+		return err
+	})
+	for i, c := range cs {
+		for j, o := range cs {
+			if i != j && ps[i].Failure == "" && ps[j].Failure == "" {
+				c.others = append(c.others, o.planned())
+			}
+		}
+	}
+	each(func(i int) error { return e.foresee(ctx, w, *cs[i], &ps[i]) })
+	for i := range ps {
+		ps[i].Taken = e.Now()
+	}
+	return ps
+}
+
+// find finds the VM of a document.
+func (e *Engine) find(ctx context.Context, w outside, d spec.Document) (candidate, error) {
+	c := candidate{name: d.Metadata.Name, options: d.Spec.Default()}
+	if err := d.Validate(); err != nil {
+		return c, fault.Hint(fault.New(fault.Blocked, "InvalidSpec", err), "complete the document")
+	}
 	src, err := w.source(ctx, c.options.Source)
 	if err != nil {
-		return err
+		return c, err
 	}
 	ref := c.options.Source.VM.Ref
 	if ref.Zero() {
 		if ref, err = byName(ctx, src, c.options.Source.VM.Name); err != nil {
-			return err
+			return c, err
 		}
 		c.options.Source.VM.Ref = ref
 	}
 	if c.vm, err = src.Inspect(ctx, ref); err != nil {
-		return fmt.Errorf("find %s: %w", ref, err)
+		return c, fmt.Errorf("find %s: %w", ref, err)
 	}
-	inspected := e.Now()
+	return c, nil
+}
+
+func (e *Engine) foresee(ctx context.Context, w outside, c candidate, p *Preview) error {
 	f, err := e.facts(ctx, w, c)
 	if err != nil {
 		return err
 	}
-	p.Findings, p.Looked = preflight.Evaluate(f), looked(f, inspected)
+	p.Findings, p.Looked = preflight.Evaluate(f), looked(f, e.Now())
 	p.Estimate, err = e.estimate(ctx, c)
 	if err != nil || f.Target == nil {
 		return err

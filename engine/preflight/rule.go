@@ -97,3 +97,15 @@ func one(cond bool, subject, found string) []hit {
 func cannot(subject, why string) []hit {
 	return []hit{{subject: subject, found: "could not check: " + why, unchecked: true}}
 }
+
+// Open gives how many findings wait for a person whom the answers do not answer: an answer holds for its value only.
+func Open(fs []Finding, answers []spec.Answer) (n int) {
+	for _, f := range fs {
+		if f.Level == Decide && !slices.ContainsFunc(answers, func(a spec.Answer) bool {
+			return a.Finding == f.ID() && a.Value == f.Found && (a.Answer == spec.Accept || f.Remedy != nil)
+		}) {
+			n++
+		}
+	}
+	return n
+}

@@ -67,3 +67,17 @@ func Write(d Document) ([]byte, error) {
 	}
 	return b.Bytes(), nil
 }
+
+// WriteAll gives the documents of a plan as one YAML stream that Read takes back.
+func WriteAll(ds []Document) ([]byte, error) {
+	var b bytes.Buffer
+	for _, d := range ds {
+		text, err := Write(d)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString("---\n")
+		b.Write(text)
+	}
+	return b.Bytes(), nil
+}

@@ -16,15 +16,23 @@ import (
 
 func (a *app) apply() *cobra.Command {
 	var file string
-	var wait bool
+	var wait, dry bool
 	cmd := &cobra.Command{Use: "apply -f FILE", Short: "Start the migrations that a document describes", Args: cobra.NoArgs,
-		RunE: a.changing(func(ctx context.Context, s *store.Store, _ []string) error {
+		Long: "Start the migrations that a document describes; the document of a plan holds several.\n--dry-run starts nothing and changes nothing: it says what was found, what would be created, and what it would cost.\n\n" + exitCodes,
+		RunE: a.withStore(func(ctx context.Context, s *store.Store, _ []string) error {
 			docs, err := a.read(file)
 			if err != nil {
 				return err
 			}
+			if dry {
+				return a.dryRun(ctx, s, docs)
+			}
+			if err := a.mayChange(); err != nil {
+				return err
+			}
 			return a.begin(ctx, s, docs, wait)
 		})}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, change nothing")
 	cmd.Flags().StringVarP(&file, "file", "f", "", "the document, - for standard input")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every migration has ended")
 	_ = cmd.MarkFlagRequired("file")

@@ -39,7 +39,8 @@ type app struct {
 	readOnly  bool
 }
 
-// Main runs the program and gives its exit code: 0 for success, 1 for a failure, 2 for a wrong call.
+// Main runs the program and gives its exit code: 0 for success, 1 for a failure, 2 for a wrong call; verbs that judge give
+// exitDecision and exitBlocked too.
 func Main(ctx context.Context, w World) int {
 	a := &app{World: w}
 	root := a.root()
@@ -53,8 +54,12 @@ func Main(ctx context.Context, w World) int {
 	}
 	a.complain(err)
 	var usage usageError
-	if errors.As(err, &usage) {
+	var verdict verdictError
+	switch {
+	case errors.As(err, &usage):
 		return 2
+	case errors.As(err, &verdict):
+		return verdict.code
 	}
 	return 1
 }
@@ -84,7 +89,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVarP(&a.output, "output", "o", "table", "table, json or yaml")
 	f.BoolVar(&a.plain, "plain", false, "line mode without escape codes")
 	f.BoolVar(&a.readOnly, "read-only", false, "change nothing")
-	root.AddCommand(a.connect(), a.vms(), a.apply(), a.migrate(), a.list(), a.status(), a.decide(), a.cancel(), a.retry(),
+	root.AddCommand(a.connect(), a.vms(), a.check(), a.render(), a.apply(), a.migrate(), a.list(), a.status(), a.decide(), a.cancel(), a.retry(),
 		a.report(), a.cleanup(), a.doctor(), a.backup(), a.engine(), a.demo(), a.version())
 	root.AddCommand(a.simulators()...)
 	return root

@@ -44,6 +44,15 @@ func (a *app) migrate() *cobra.Command {
 		})}
 	f := cmd.Flags()
 	f.StringVar(&w.again, "again", "", "copy the document of an ended migration")
+	w.flags(cmd)
+	f.BoolVar(&w.wait, "wait", false, "wait until every migration has ended")
+	f.BoolVar(&w.print, "print", false, "print the documents, start nothing")
+	return cmd
+}
+
+// flags are those of every verb that makes documents of VMs.
+func (w *wishes) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVarP(&w.namespace, "namespace", "n", "", "namespace of the VM")
 	f.StringVar(&w.name, "name", "", "name of the VM in the cluster")
 	f.StringVar(&w.class, "storage-class", "", "storage class of all disks")
@@ -54,9 +63,6 @@ func (a *app) migrate() *cobra.Command {
 	f.StringVar(&w.verify, "verify", "", "fast or proved")
 	f.StringVar(&w.check, "check-http", "", "PORT/PATH[=TEXT]: wait until the guest answers, with the text in its page")
 	f.Int64Var(&w.throttle, "throttle", 0, "bytes per second read from the source")
-	f.BoolVar(&w.wait, "wait", false, "wait until every migration has ended")
-	f.BoolVar(&w.print, "print", false, "print the documents, start nothing")
-	return cmd
 }
 
 func (a *app) documents(ctx context.Context, s *store.Store, args []string, w wishes) ([]spec.Document, error) {
@@ -84,6 +90,11 @@ func (a *app) documents(ctx context.Context, s *store.Store, args []string, w wi
 	if list, err = pick(list, args); err != nil {
 		return nil, err
 	}
+	return documentsOf(ctx, s, list, w)
+}
+
+// documentsOf makes the documents of listed VMs, with the defaults of their sources.
+func documentsOf(ctx context.Context, s *store.Store, list []engine.Listed, w wishes) ([]spec.Document, error) {
 	endpoints, err := s.Endpoints(ctx)
 	if err != nil {
 		return nil, err

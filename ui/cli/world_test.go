@@ -348,3 +348,14 @@ func checked(name string) func(*spec.Document) {
 		d.Spec.Validation.Checks = []spec.Check{{Type: "HTTP", Port: 80, Path: "/", ExpectBodyContains: "hello from " + name}}
 	}
 }
+
+// eventually waits for a condition.
+func (w *testWorld) eventually(what string, cond func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(time.Minute); !cond(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			b, _ := os.ReadFile(filepath.Join(w.workspace, "engine.log"))
+			w.t.Fatalf("waiting for %s\nengine log: %s", what, b[max(0, len(b)-3000):])
+		}
+	}
+}
