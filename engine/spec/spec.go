@@ -100,7 +100,10 @@ type Destination struct {
 	RunStrategy  string `yaml:"runStrategy,omitempty" json:"runStrategy,omitempty"`
 	Firmware     string `yaml:"firmware,omitempty" json:"firmware,omitempty"` // auto, bios, efi
 	Instancetype string `yaml:"instancetype,omitempty" json:"instancetype,omitempty"`
-	Preference   string `yaml:"preference,omitempty" json:"preference,omitempty"`
+	// Preference is a name, "none", or "auto" and "" for the one of the guest's operating system, where the cluster has it.
+	Preference string `yaml:"preference,omitempty" json:"preference,omitempty"`
+	// TimeZone is the zone that the guest's clock keeps, such as Europe/Berlin; empty: UTC. Windows keeps local time.
+	TimeZone string `yaml:"timeZone,omitempty" json:"timeZone,omitempty"`
 	// BootDisk is the disk that is booted, by its place on the source, such as "scsi0:0"; empty: as on the source.
 	BootDisk string `yaml:"bootDisk,omitempty" json:"bootDisk,omitempty"`
 	// UploadProxy is the address of CDI's upload proxy as this host reaches it; empty: found in the cluster.

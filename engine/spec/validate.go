@@ -13,6 +13,7 @@ import (
 var (
 	dnsLabel   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	place      = regexp.MustCompile(`^(scsi|sata|ide|nvme)[0-9]{1,4}:[0-9]{1,4}$`)
+	timeZone   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,32}){0,2}$`)
 	thumbprint = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
@@ -139,6 +140,9 @@ func (c *checker) destination(d Destination) {
 	}
 	c.oneOf("spec.destination.runStrategy", d.RunStrategy, "", "Always", "RerunOnFailure", "Manual", "Once")
 	c.oneOf("spec.destination.firmware", d.Firmware, "", "auto", "bios", "efi")
+	if d.TimeZone != "" && !timeZone.MatchString(d.TimeZone) {
+		c.say("spec.destination.timeZone", "%q is not a time zone such as Europe/Berlin", d.TimeZone)
+	}
 	c.tls("spec.destination.uploadProxy.tls", d.UploadProxy.TLS)
 	if u := d.UploadProxy.URL; u != "" && !strings.HasPrefix(u, "https://") {
 		c.say("spec.destination.uploadProxy.url", "%q is not an https URL", u)

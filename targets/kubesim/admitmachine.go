@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	virtv1 "kubevirt.io/api/core/v1"
 )
 
@@ -74,11 +75,35 @@ func (t tx) instancetype(vm *virtv1.VirtualMachine) (sized bool, causes []cause)
 		if strings.EqualFold(m.Kind, localPrefs.name) {
 			k, ns = &localPrefs, vm.Namespace
 		}
-		if t.get(k, ns, m.Name) == nil {
+		p := t.get(k, ns, m.Name)
+		if p == nil {
 			missing("spec.preference", "preference", m.Name, k.plural+"."+k.group)
+		}
+		if p != nil && !sized {
+			causes = append(causes, insufficient(p, vm)...)
 		}
 	}
 	return sized, causes
+}
+
+// insufficient says where a VM does not meet what its preference requires.
+func insufficient(p object, vm *virtv1.VirtualMachine) (causes []cause) {
+	d := vm.Spec.Template.Spec.Domain
+	has, memory := int64(1), resource.Quantity{}
+	if c := d.CPU; c != nil {
+		has = int64(max(c.Sockets, 1)) * int64(max(c.Cores, 1)) * int64(max(c.Threads, 1))
+	}
+	if d.Memory != nil && d.Memory.Guest != nil {
+		memory = *d.Memory.Guest
+	}
+	const field = "spec.template.spec.domain."
+	if need, ok := at(p, "spec", "requirements", "cpu", "guest").(int64); ok && has < need {
+		causes = append(causes, invalidCause(field+"cpu", "failure checking preference requirements: insufficient CPU resources of %d vCPU provided by VirtualMachine, preference requires %d vCPU", has, need))
+	}
+	if need := str(p, "spec", "requirements", "memory", "guest"); need != "" && memory.Cmp(quantity(need)) < 0 {
+		causes = append(causes, invalidCause(field+"memory", "failure checking preference requirements: insufficient Memory resources of %s provided by VirtualMachine, preference requires %s", memory.String(), need))
+	}
+	return causes
 }
 
 func admitInstance(o, old object) error {

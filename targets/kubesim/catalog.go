@@ -57,6 +57,8 @@ var (
 	localTypes   = kind{group: groupInstance, version: "v1beta1", plural: "virtualmachineinstancetypes", name: "VirtualMachineInstancetype", custom: true}
 	localPrefs   = kind{group: groupInstance, version: "v1beta1", plural: "virtualmachinepreferences", name: "VirtualMachinePreference", custom: true}
 	nads         = kind{group: groupNetwork, version: "v1", plural: "network-attachment-definitions", name: "NetworkAttachmentDefinition", short: []string{"net-attach-def"}, custom: true}
+	serviceCIDRs = kind{group: "networking.k8s.io", version: "v1", plural: "servicecidrs", name: "ServiceCIDR", global: true, status: true}
+	ocpNetworks  = kind{group: "config.openshift.io", version: "v1", plural: "networks", name: "Network", global: true, custom: true}
 	transfers    = kind{group: "internal", version: "v1", plural: "transfers", name: "Transfer", hidden: true}
 	launches     = kind{group: "internal", version: "v1", plural: "launches", name: "Launch", hidden: true}
 )
@@ -64,7 +66,7 @@ var (
 var catalog = []*kind{
 	&namespaces, &nodes, &claims, &volumes, &pods, &services, &endpoints, &secrets, &configmaps, &events, &quotas, &limitranges, &accounts,
 	&classes, &capacities, &crds, &accessReview, &selfReview, &datavolumes, &cdis, &cdiconfigs, &profiles, &tokens,
-	&machines, &instances, &kubevirts, &clusterTypes, &clusterPrefs, &localTypes, &localPrefs, &nads, &transfers, &launches,
+	&machines, &instances, &kubevirts, &clusterTypes, &clusterPrefs, &localTypes, &localPrefs, &nads, &serviceCIDRs, &ocpNetworks, &transfers, &launches,
 }
 
 func (k *kind) apiVersion() string {
@@ -99,6 +101,12 @@ func (c *Config) served(group string) bool {
 		return !c.NoCDI
 	case groupKubeVirt, groupSubres, groupInstance:
 		return !c.NoKubeVirt
+	case serviceCIDRs.group:
+		return c.Ranges.As == "" || c.Ranges.As == AsObjects
+	case ocpNetworks.group:
+		return c.Ranges.As == AsOpenShift
+	case groupNetwork:
+		return !c.NoMultus
 	}
 	return true
 }

@@ -25,8 +25,16 @@ type Config struct {
 	Networks      []Network      `json:"networks"`
 	Quotas        []Quota        `json:"quotas"`
 	Users         []User         `json:"users"`         // the first is the one in the kubeconfig
-	Instancetypes []Instancetype `json:"instancetypes"` // VirtualMachineClusterInstancetypes
-	Preferences   []string       `json:"preferences"`   // VirtualMachineClusterPreferences
+	Instancetypes []Instancetype `json:"instancetypes"` // VirtualMachineClusterInstancetypes, or those of a namespace
+	Preferences   []Preference   `json:"preferences"`   // VirtualMachineClusterPreferences, or those of a namespace
+	Limits        []Limit        `json:"limits"`
+	Ranges        Ranges         `json:"ranges"`      // the cluster's own addresses
+	PodSecurity   string         `json:"podSecurity"` // that every one of Namespaces enforces, "" for no label
+	KubeVirt      Operator       `json:"kubevirt"`
+	CDI           Operator       `json:"cdi"`
+	Emulation     bool           `json:"emulation"`    // KubeVirt may run VMs without KVM
+	ScratchClass  string         `json:"scratchClass"` // CDI's; "" is the default class
+	NoMultus      bool           `json:"noMultus"`
 	NoCDI         bool           `json:"noCDI"`
 	NoKubeVirt    bool           `json:"noKubeVirt"`
 	History       int            `json:"history"` // changes that a watch can go back; 0 is 4096
@@ -51,6 +59,8 @@ type Node struct {
 	Memory string            `json:"memory"` // "" is 32Gi
 	NoKVM  bool              `json:"noKVM"`  // does not offer devices.kubevirt.io/kvm
 	Labels map[string]string `json:"labels"`
+	// Address is the node's own; "" is 127.0.0.1.
+	Address string `json:"address"`
 }
 
 // Network is a NetworkAttachmentDefinition.
@@ -67,11 +77,52 @@ type Quota struct {
 	Hard      map[string]string `json:"hard"`
 }
 
-// Instancetype is a VirtualMachineClusterInstancetype.
+// Instancetype is a VirtualMachineClusterInstancetype, or a VirtualMachineInstancetype of a namespace.
 type Instancetype struct {
-	Name   string `json:"name"`
-	CPU    uint32 `json:"cpu"`
-	Memory string `json:"memory"`
+	Namespace string `json:"namespace"` // "" is the cluster's
+	Name      string `json:"name"`
+	CPU       uint32 `json:"cpu"`
+	Memory    string `json:"memory"`
+}
+
+// Preference is a VirtualMachineClusterPreference, or a VirtualMachinePreference of a namespace.
+type Preference struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"` // "" is the cluster's
+	CPUs      uint32 `json:"cpus"`      // required; 0 for none
+	Memory    string `json:"memory"`    // required; "" for none
+	TPM       bool   `json:"tpm"`       // prefers one
+}
+
+// Limit is a LimitRange of claims.
+type Limit struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Min       string `json:"min"`
+	Max       string `json:"max"`
+}
+
+// The ways in which a cluster tells its own addresses.
+const (
+	AsObjects   = "objects"   // ServiceCIDR objects and the nodes' own
+	AsKubeadm   = "kubeadm"   // in a ConfigMap of kube-system
+	AsOpenShift = "openshift" // in an object of its own
+	AsNothing   = "nothing"
+)
+
+// Ranges are addresses of pods and services; each node has a part of the pods'.
+type Ranges struct {
+	As       string   `json:"as"`       // "" is AsObjects
+	Pods     []string `json:"pods"`     // nil is 10.244.0.0/16
+	Services []string `json:"services"` // nil is 10.96.0.0/12
+}
+
+// Operator is what the operator of KubeVirt or CDI says of itself.
+type Operator struct {
+	Version     string `json:"version"`     // "" is a recent one
+	Phase       string `json:"phase"`       // "" is Deployed
+	Unavailable string `json:"unavailable"` // why, "" where it is available
+	Degraded    string `json:"degraded"`    // why, "" where it is not
 }
 
 // User may do what one of Allow permits, or everything if there is none, except what one of Deny names.
@@ -110,6 +161,15 @@ func (c *Config) setDefaults() {
 	if len(c.Nodes) == 0 {
 		c.Nodes = []Node{{Name: "node-1"}}
 	}
+	if c.Ranges.As == "" {
+		c.Ranges.As = AsObjects
+	}
+	if c.Ranges.Pods == nil {
+		c.Ranges.Pods = []string{"10.244.0.0/16"}
+	}
+	if c.Ranges.Services == nil {
+		c.Ranges.Services = []string{"10.96.0.0/12"}
+	}
 	if len(c.Users) == 0 {
 		c.Users = []User{{Name: "operator"}}
 	}
@@ -134,6 +194,13 @@ func (c *Config) check() error {
 	}
 	for _, t := range c.Instancetypes {
 		quantities["memory of instancetype "+t.Name] = t.Memory
+	}
+	for _, p := range c.Preferences {
+		quantities["memory of preference "+p.Name] = p.Memory
+	}
+	for _, l := range c.Limits {
+		quantities["min of limit "+l.Namespace+"/"+l.Name] = l.Min
+		quantities["max of limit "+l.Namespace+"/"+l.Name] = l.Max
 	}
 	for what, q := range quantities {
 		if q == "" {

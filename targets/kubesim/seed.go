@@ -36,7 +36,15 @@ func (s *Server) seed(t tx) {
 		o["spec"] = object{"hard": textMap(q.Hard)}
 		t.ensure(&quotas, o)
 	}
-	s.seedCRD(t, "network-attachment-definitions", groupNetwork, "NetworkAttachmentDefinition", "v1", true)
+	for _, l := range s.cfg.Limits {
+		s.ensureNamespace(t, l.Namespace)
+		s.seedLimit(t, l)
+	}
+	s.seedRanges(t)
+	s.labelNamespaces(t)
+	if !s.cfg.NoMultus {
+		s.seedCRD(t, "network-attachment-definitions", groupNetwork, "NetworkAttachmentDefinition", "v1", true)
+	}
 	if !s.cfg.NoCDI {
 		s.seedCDI(t)
 	}
@@ -79,7 +87,7 @@ func (s *Server) seedNode(t tx, n Node) {
 		}
 		set(o, r, "status", "capacity")
 		set(o, clone(r), "status", "allocatable")
-		set(o, []any{object{"type": "InternalIP", "address": "127.0.0.1"}, object{"type": "Hostname", "address": n.Name}}, "status", "addresses")
+		set(o, []any{object{"type": "InternalIP", "address": cmp.Or(n.Address, "127.0.0.1")}, object{"type": "Hostname", "address": n.Name}}, "status", "addresses")
 		set(o, object{"kubeletVersion": serverVersion.GitVersion, "architecture": "amd64", "operatingSystem": "linux"}, "status", "nodeInfo")
 		s.setCondition(o, "Ready", "True", "KubeletReady", "kubelet is posting ready status")
 	})
@@ -131,11 +139,11 @@ func (s *Server) seedCDI(t tx) {
 	for _, k := range []*kind{&datavolumes, &cdis, &cdiconfigs, &profiles} {
 		s.seedCRD(t, k.plural, k.group, k.name, k.version, !k.global)
 	}
-	const release = "1.64.0"
+	release := cmp.Or(s.cfg.CDI.Version, "1.64.0")
 	o := newObject(&cdis, "", "cdi")
 	o["spec"] = object{"config": object{"featureGates": []any{"HonorWaitForFirstConsumer"}}}
-	o["status"] = object{"phase": "Deployed", "operatorVersion": release, "observedVersion": release, "targetVersion": release}
-	s.available(o)
+	o["status"] = object{"phase": cmp.Or(s.cfg.CDI.Phase, "Deployed"), "operatorVersion": release, "observedVersion": release, "targetVersion": release}
+	s.health(o, s.cfg.CDI)
 	t.ensure(&cdis, o)
 
 	overhead, global := object{"global": strconv.FormatFloat(defaultOverhead, 'f', -1, 64)}, strconv.FormatFloat(defaultOverhead, 'f', -1, 64)
@@ -150,7 +158,7 @@ func (s *Server) seedCDI(t tx) {
 	cfg := t.ensure(&cdiconfigs, object{"metadata": object{"name": "config"}, "spec": object{"featureGates": []any{"HonorWaitForFirstConsumer"}}})
 	t.edit(&cdiconfigs, cfg, func(c object) {
 		set(c, object{
-			"uploadProxyURL": s.upload.addr(), "uploadProxyCA": string(s.uploadCA.pem), "scratchSpaceStorageClass": defaultClass(t), "filesystemOverhead": overhead,
+			"uploadProxyURL": s.upload.addr(), "uploadProxyCA": string(s.uploadCA.pem), "scratchSpaceStorageClass": cmp.Or(s.cfg.ScratchClass, defaultClass(t)), "filesystemOverhead": overhead,
 		}, "status")
 	})
 	bundle := t.ensure(&configmaps, newObject(&configmaps, cdiNamespace, "cdi-uploadproxy-signer-bundle"))
@@ -163,11 +171,17 @@ func (s *Server) seedCDI(t tx) {
 	s.seedPod(t, cdiNamespace, uploadProxyName+"-6c9f8d7b5-x2k4p", object{"cdi.kubevirt.io": uploadProxyName, "app": "containerized-data-importer"})
 }
 
-// available is what the operators of CDI and KubeVirt say when all is well.
-func (s *Server) available(o object) {
+// health is what the operators of CDI and KubeVirt say.
+func (s *Server) health(o object, c Operator) {
 	s.setCondition(o, "Available", "True", "DeployCompleted", "Deployment Completed")
 	s.setCondition(o, "Progressing", "False", "", "")
 	s.setCondition(o, "Degraded", "False", "", "")
+	if c.Unavailable != "" {
+		s.setCondition(o, "Available", "False", "DeploymentNotReady", c.Unavailable)
+	}
+	if c.Degraded != "" {
+		s.setCondition(o, "Degraded", "True", "Degraded", c.Degraded)
+	}
 }
 
 func (s *Server) seedPod(t tx, ns, n string, labels object) {
@@ -187,20 +201,26 @@ func (s *Server) seedKubeVirt(t tx) {
 	for _, k := range []*kind{&machines, &instances, &kubevirts, &clusterTypes, &clusterPrefs, &localTypes, &localPrefs} {
 		s.seedCRD(t, k.plural, k.group, k.name, k.version, !k.global)
 	}
-	const release = "v1.7.0"
+	release := cmp.Or(s.cfg.KubeVirt.Version, "v1.7.0")
 	o := newObject(&kubevirts, virtNamespace, "kubevirt")
 	o["spec"] = object{"configuration": object{}}
-	o["status"] = object{"phase": "Deployed", "operatorVersion": release, "observedKubeVirtVersion": release, "targetKubeVirtVersion": release}
-	s.available(o)
+	if s.cfg.Emulation {
+		set(o, true, "spec", "configuration", "developerConfiguration", "useEmulation")
+	}
+	o["status"] = object{"phase": cmp.Or(s.cfg.KubeVirt.Phase, "Deployed"), "operatorVersion": release, "observedKubeVirtVersion": release, "targetKubeVirtVersion": release}
+	s.health(o, s.cfg.KubeVirt)
 	t.ensure(&kubevirts, o)
 	for _, i := range s.cfg.Instancetypes {
-		o := newObject(&clusterTypes, "", i.Name)
+		k := &clusterTypes
+		if i.Namespace != "" {
+			k = &localTypes
+			s.ensureNamespace(t, i.Namespace)
+		}
+		o := newObject(k, i.Namespace, i.Name)
 		o["spec"] = object{"cpu": object{"guest": int64(max(i.CPU, 1))}, "memory": object{"guest": cmp.Or(i.Memory, "1Gi")}}
-		t.ensure(&clusterTypes, o)
+		t.ensure(k, o)
 	}
 	for _, p := range s.cfg.Preferences {
-		o := newObject(&clusterPrefs, "", p)
-		o["spec"] = object{"devices": object{"preferredDiskBus": "virtio", "preferredInterfaceModel": "virtio"}}
-		t.ensure(&clusterPrefs, o)
+		s.seedPreference(t, p)
 	}
 }

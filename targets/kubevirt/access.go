@@ -17,6 +17,7 @@ import (
 // Access is one row of what the kubeconfig's user may do. A ClusterRole is written from this table.
 type Access struct {
 	Group, Resource string
+	Names           []string // only these objects; none: any
 	Verbs           []string
 	Cluster         bool            // over all namespaces, else in the target's
 	Optional        bool            // without it a fact stays unknown, or another way is taken
@@ -40,10 +41,19 @@ var Accesses = []Access{
 
 	{Resource: "events", Verbs: []string{"list"}, Optional: true, Why: "say in the cluster's words why a volume waits"},
 	{Resource: "resourcequotas", Verbs: []string{"list"}, Optional: true, Why: "judge quotas beforehand"},
-	{Group: "k8s.cni.cncf.io", Resource: "network-attachment-definitions", Verbs: []string{"get"}, Optional: true, Why: "see that a network exists"},
+	{Resource: "limitranges", Verbs: []string{"list"}, Optional: true, Why: "judge limits beforehand"},
+	{Group: "k8s.cni.cncf.io", Resource: "network-attachment-definitions", Verbs: []string{"get", "list"}, Optional: true, Why: "offer networks, see that one exists"},
+	{Group: "instancetype.kubevirt.io", Resource: "virtualmachinepreferences", Verbs: []string{"list"}, Optional: true, Why: "find the preference of a guest"},
+	{Group: "instancetype.kubevirt.io", Resource: "virtualmachineinstancetypes", Verbs: []string{"list"}, Optional: true, Why: "offer instance types"},
 	{Group: "subresources.kubevirt.io", Resource: "virtualmachineinstances/guestosinfo", Verbs: []string{"get"}, Optional: true, Why: "show what the guest agent tells"},
 	{Resource: "namespaces", Verbs: []string{"get"}, Cluster: true, Optional: true, Why: "see that the namespace exists"},
 	{Resource: "nodes", Verbs: []string{"list"}, Cluster: true, Optional: true, Why: "see which nodes offer /dev/kvm"},
+	{Group: "k8s.cni.cncf.io", Resource: "network-attachment-definitions", Verbs: []string{"get", "list"}, Cluster: true, Optional: true, Why: "networks of the namespace default, and of others that a mapping names"},
+	{Group: "instancetype.kubevirt.io", Resource: "virtualmachineclusterpreferences", Verbs: []string{"list"}, Cluster: true, Optional: true, Why: "find the preference of a guest"},
+	{Group: "instancetype.kubevirt.io", Resource: "virtualmachineclusterinstancetypes", Verbs: []string{"list"}, Cluster: true, Optional: true, Why: "offer instance types"},
+	{Group: "networking.k8s.io", Resource: "servicecidrs", Verbs: []string{"list"}, Cluster: true, Optional: true, Why: "see addresses that overlap the guest's"},
+	{Resource: "configmaps", Names: []string{"kubeadm-config"}, Verbs: []string{"get"}, Cluster: true, Optional: true, Why: "likewise, where kubeadm made the cluster (in kube-system)"},
+	{Group: "config.openshift.io", Resource: "networks", Names: []string{"cluster"}, Verbs: []string{"get"}, Cluster: true, Optional: true, Why: "likewise, on OpenShift"},
 	{Resource: "services", Verbs: []string{"list"}, Cluster: true, Optional: true, Only: []spec.Delivery{spec.Upload}, Why: "find CDI's upload proxy"},
 	{Resource: "pods", Verbs: []string{"list"}, Cluster: true, Optional: true, Only: []spec.Delivery{spec.Upload}, Why: "find CDI's upload proxy, where its address is not published"},
 	{Resource: "pods/portforward", Verbs: []string{"create", "get"}, Cluster: true, Optional: true, Only: []spec.Delivery{spec.Upload}, Why: "reach it through the API server"},

@@ -100,7 +100,7 @@ func rules(optional bool) []kubesim.Rule {
 		if a.Optional && !optional {
 			continue
 		}
-		r := kubesim.Rule{Verbs: a.Verbs, Groups: []string{a.Group}, Resources: []string{a.Resource}}
+		r := kubesim.Rule{Verbs: a.Verbs, Groups: []string{a.Group}, Resources: []string{a.Resource}, Names: a.Names}
 		if !a.Cluster {
 			r.Namespaces = []string{ns, "no-such-namespace-7f3a"}
 		}

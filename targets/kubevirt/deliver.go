@@ -76,7 +76,7 @@ func (t *Target) uploadToken(ctx context.Context, o targets.Owner, v targets.Vol
 
 // coding is zstd where CDI is known to read it.
 func (t *Target) coding(ctx context.Context) func(io.Writer) (coder, error) {
-	if readsZstd(t.platform(ctx).cdiVersion) {
+	if readsZstd(t.platform(ctx).cdi.Version) {
 		return newZstd
 	}
 	return newGzip

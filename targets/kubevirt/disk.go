@@ -7,7 +7,6 @@ import (
 	virt "kubevirt.io/api/core/v1"
 
 	"landfall/engine/machine"
-	"landfall/engine/spec"
 	"landfall/targets"
 )
 
@@ -58,11 +57,11 @@ func (r *rendering) volume(i int, d machine.Disk) (targets.Volume, bool) {
 	if v.Format == "" {
 		v.Format = "raw"
 	}
-	v.VolumeMode, v.AccessModes = modes(m, class)
-	if len(m.AccessModes) == 0 && len(class.AccessModes) == 0 {
+	v.VolumeMode, v.AccessModes = targets.ModesFor(m, class)
+	if len(m.AccessModes) == 0 && len(class.AccessModes) == 0 && len(class.Modes) == 0 {
 		r.note("%s: no access mode is known for storage class %s: ReadWriteOnce, so that the VM cannot be live-migrated", what, m.StorageClass)
 	}
-	v.Size = align(d.Capacity)
+	v.Size = targets.Align(d.Capacity)
 	if v.VolumeMode == "Block" {
 		return v, true
 	}
@@ -75,29 +74,8 @@ func (r *rendering) volume(i int, d machine.Disk) (targets.Volume, bool) {
 		r.fail("%s: CDI's file-system overhead of storage class %s is %g: no disk fits; mend it in CDI's configuration or use volumeMode Block", what, m.StorageClass, overhead)
 		return targets.Volume{}, false
 	}
-	v.Size = required(d.Capacity, overhead)
+	v.Size = targets.Required(d.Capacity, overhead)
 	return v, true
-}
-
-// modes are the mapping's, else the class's own, else what Kubernetes means by none.
-func modes(m spec.StorageMapping, c targets.StorageClass) (volume string, access []string) {
-	volume, access = m.VolumeMode, m.AccessModes
-	if volume == "" {
-		volume = c.VolumeMode
-	}
-	if volume == "" {
-		volume = "Filesystem"
-	}
-	if len(access) == 0 {
-		// The access modes of the profile belong to its own volume mode.
-		if volume == c.VolumeMode || c.VolumeMode == "" {
-			access = c.AccessModes
-		}
-	}
-	if len(access) == 0 {
-		access = []string{"ReadWriteOnce"}
-	}
-	return volume, access
 }
 
 // serial is what the guest saw of VMware's disk identity, cut to the twenty characters that a virtio disk can show.

@@ -3,31 +3,30 @@ package kubevirt
 import (
 	"context"
 	"sync"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"time"
 
 	"landfall/engine/fault"
 	"landfall/targets"
 )
 
 // Facts looks up what the rules need, all at once. Only a connection that ended is an error; every other failure leaves
-// its own fact unknown.
+// its own fact unknown. However many VMs are asked for, each kind of object is listed once.
 func (t *Target) Facts(ctx context.Context, q targets.Question) (targets.Facts, error) {
 	l := lookup{Target: t, q: q, facts: targets.Facts{
-		Taken: t.now(), About: targets.About{Context: t.context, Server: t.config.Host}, Unknown: map[string]string{},
+		Taken: t.now(), About: targets.About{Context: t.context, Server: t.config.Host},
+		Unknown: map[string]string{}, Looked: map[string]time.Time{},
 	}}
 	var wg sync.WaitGroup
 	for name, look := range map[string]func(context.Context) error{
 		targets.FactAccess: l.access, targets.FactKubernetes: l.kubernetes, targets.FactKubeVirt: l.platform, targets.FactNamespace: l.namespace,
-		targets.FactClasses: l.storage, targets.FactNetworks: l.networks, targets.FactMACs: l.macs, targets.FactName: l.name, targets.FactKVM: l.kvm, targets.FactQuota: l.quota,
+		targets.FactClasses: l.storage, targets.FactNetworks: l.networks, targets.FactMACs: l.macs, targets.FactName: l.names,
+		targets.FactKVM: l.nodes, targets.FactServices: l.ranges, targets.FactQuota: l.quota, targets.FactLimits: l.limits,
+		targets.FactPreferences: l.preferences, targets.FactInstancetypes: l.instancetypes,
 	} {
-		wg.Go(func() {
-			if err := look(ctx); err != nil {
-				l.unknown(name, err)
-			}
-		})
+		wg.Go(func() { l.done(name, look(ctx)) })
 	}
 	wg.Wait()
+	l.podRanges()
 	if err := ctx.Err(); err != nil {
 		return l.facts, classify("look up facts", err)
 	}
@@ -44,6 +43,7 @@ type lookup struct {
 	mu    sync.Mutex
 	facts targets.Facts
 	lost  error // the credentials or the connection, not the fact, are the matter
+	pods  podRanges
 }
 
 func (l *lookup) set(f func(*targets.Facts)) {
@@ -52,9 +52,14 @@ func (l *lookup) set(f func(*targets.Facts)) {
 	f(&l.facts)
 }
 
-func (l *lookup) unknown(fact string, err error) {
+// done notes when a fact was looked at, and where that failed, why it is unknown.
+func (l *lookup) done(fact string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.facts.Looked[fact] = l.now()
+	if err == nil {
+		return
+	}
 	l.facts.Unknown[fact] = bounded(err.Error(), 512)
 	if l.lost == nil && (fault.Is(err, fault.WrongCredentials) || fault.Is(err, fault.Certificate) || fact == targets.FactKubernetes && fault.Is(err, fault.Unreachable)) {
 		l.lost = err
@@ -79,23 +84,10 @@ func (l *lookup) kubernetes(ctx context.Context) error {
 func (l *lookup) platform(ctx context.Context) error {
 	p := l.Target.platform(ctx)
 	l.set(func(f *targets.Facts) {
-		f.About.KubeVirt, f.About.CDI = p.virtVersion, p.cdiVersion
-		f.KubeVirtReady, f.CDIReady = p.virtReady, p.cdiReady
+		f.KubeVirt, f.CDI, f.Emulation = p.virt, p.cdi, p.emulation
+		f.About.KubeVirt, f.About.CDI = p.virt.Version, p.cdi.Version
+		f.KubeVirtReady, f.CDIReady = p.virt.Ready, p.cdi.Ready
 	})
-	if p.cdiUnknown != nil {
-		l.unknown(targets.FactCDI, p.cdiUnknown)
-	}
+	l.done(targets.FactCDI, p.cdiUnknown)
 	return p.virtUnknown
-}
-
-func (l *lookup) namespace(ctx context.Context) error {
-	_, err := l.core.Namespaces().Get(ctx, l.q.Namespace, metav1.GetOptions{})
-	if absent(err) {
-		return nil
-	}
-	if err != nil {
-		return classify("look at namespace "+l.q.Namespace, err)
-	}
-	l.set(func(f *targets.Facts) { f.NamespaceExists = true })
-	return nil
 }

@@ -42,8 +42,8 @@ func (r *rendering) firmware(d *virt.DomainSpec) {
 	if r.guest.kind == windowsGuest {
 		retries := uint32(8191)
 		d.Features.Hyperv = &virt.FeatureHyperv{
-			Relaxed: on(), VAPIC: on(), VPIndex: on(), SyNIC: on(), Reset: on(), Runtime: on(), Frequencies: on(),
-			SyNICTimer: &virt.SyNICTimer{FeatureState: *on()}, Spinlocks: &virt.FeatureSpinlocks{FeatureState: *on(), Retries: &retries},
+			Relaxed: on(), VAPIC: on(), VPIndex: on(), SyNIC: on(), Reset: on(), Runtime: on(), Frequencies: on(), IPI: on(), TLBFlush: &virt.TLBFlush{FeatureState: *on()},
+			SyNICTimer: &virt.SyNICTimer{FeatureState: *on(), Direct: on()}, Spinlocks: &virt.FeatureSpinlocks{FeatureState: *on(), Retries: &retries},
 		}
 	}
 	d.Firmware = &virt.Firmware{Bootloader: &virt.Bootloader{BIOS: &virt.BIOS{}}}
@@ -95,6 +95,13 @@ func (r *rendering) clock(d *virt.DomainSpec) {
 	}
 	if r.guest.kind == windowsGuest {
 		d.Clock.Timer.Hyperv = &virt.HypervTimer{}
-		r.note("the clock is UTC; Windows keeps local time unless told otherwise: set its time zone in spec.template.spec.domain.clock, or RealTimeIsUniversal in the guest")
+	}
+	zone := r.in.Spec.Destination.TimeZone
+	switch {
+	case zone != "":
+		z := virt.ClockOffsetTimezone(zone)
+		d.Clock.ClockOffset = virt.ClockOffset{Timezone: &z}
+	case r.guest.kind == windowsGuest:
+		r.note("the clock is UTC; Windows keeps local time unless told otherwise: set spec.destination.timeZone, or RealTimeIsUniversal in the guest")
 	}
 }

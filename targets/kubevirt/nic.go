@@ -3,11 +3,13 @@ package kubevirt
 import (
 	"fmt"
 	"net"
+	"slices"
 
 	virt "kubevirt.io/api/core/v1"
 
 	"landfall/engine/machine"
 	"landfall/engine/spec"
+	"landfall/targets"
 )
 
 func (r *rendering) networks(s *virt.VirtualMachineInstanceSpec) {
@@ -24,7 +26,11 @@ func (r *rendering) networks(s *virt.VirtualMachineInstanceSpec) {
 		}
 		name := fmt.Sprintf("nic-%d", i)
 		iface := virt.Interface{Name: name, Model: model, MacAddress: r.mac(i, n), InterfaceBindingMethod: binding(m)}
-		if !n.StartConnected {
+		switch {
+		case n.StartConnected:
+		case lacks(r.in.Lacks, targets.FeatureLinkState):
+			r.note("NIC %d is not connected at power-on in the source, but will be: this release of KubeVirt cannot keep a link down", i)
+		default:
 			iface.State = virt.InterfaceStateLinkDown
 		}
 		s.Domain.Devices.Interfaces = append(s.Domain.Devices.Interfaces, iface)
@@ -48,7 +54,17 @@ func (r *rendering) mac(i int, n machine.NIC) string {
 		r.note("NIC %d: %q is not a hardware address: the cluster makes a new one", i, bounded(n.MAC, 64))
 		return ""
 	}
-	return hw.String()
+	mac := hw.String()
+	switch {
+	case hw[0]&1 != 0 || mac == "00:00:00:00:00:00":
+		r.note("NIC %d: %s is no address of a single card: the cluster makes a new one", i, mac)
+		return ""
+	case slices.Contains(r.macs, mac):
+		r.note("NIC %d: %s is another NIC's of this VM already: the cluster makes a new one", i, mac)
+		return ""
+	}
+	r.macs = append(r.macs, mac)
+	return mac
 }
 
 func binding(m spec.NetworkMapping) virt.InterfaceBindingMethod {

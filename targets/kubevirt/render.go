@@ -2,13 +2,19 @@ package kubevirt
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	virt "kubevirt.io/api/core/v1"
 
 	"landfall/engine/fault"
+	"landfall/engine/spec"
 	"landfall/targets"
 )
+
+// architecture of every VM that VMware runs on x86 hosts.
+const architecture = "amd64"
 
 // Render says what is to be made. It depends on nothing but its input: the same input gives the same bytes.
 func (t *Target) Render(in targets.Input) (targets.Plan, error) { return Render(in) }
@@ -19,9 +25,9 @@ func Render(in targets.Input) (targets.Plan, error) {
 		return targets.Plan{}, err
 	}
 	r := rendering{in: in, guest: guestOf(in.VM.GuestID, in.Spec.Strategy.Conversion)}
-	r.name = in.Spec.Destination.VMName
-	if r.name == "" {
-		r.name = targets.Name(in.VM.Name, in.VM.Ref.InstanceUUID)
+	r.name = targets.VMName(in.VM, in.Spec)
+	if e := validation.IsDNS1123Label(r.name); len(e) > 0 {
+		return targets.Plan{}, fault.Hint(fault.Newf(fault.Blocked, fault.Refused, "%q cannot be the name of a VM: %s", bounded(r.name, 128), e[0]), "set spec.destination.vmName to another name")
 	}
 	ns := in.Owner.Namespace
 	if ns == "" {
@@ -35,7 +41,19 @@ func Render(in targets.Input) (targets.Plan, error) {
 	if err != nil {
 		return targets.Plan{}, fmt.Errorf("render %s: %w", r.name, err)
 	}
-	return targets.Plan{Namespace: ns, Name: r.name, Volumes: r.volumes, Manifest: manifest, Fingerprint: sum, Notes: r.notes}, nil
+	p := targets.Plan{
+		Namespace: ns, Name: r.name, Volumes: r.volumes, Manifest: manifest, Fingerprint: sum, Notes: r.notes,
+		MACs: r.macs, Preference: r.chosen,
+	}
+	if in.Spec.Strategy.Delivery == spec.DeliverHTTP {
+		p.Serve = in.Spec.Destination.ServeAddress
+	}
+	for _, c := range in.Spec.Validation.Checks {
+		if c.Type == "HTTP" && !slices.Contains(p.Probes, c.Port) {
+			p.Probes = append(p.Probes, c.Port)
+		}
+	}
+	return p, nil
 }
 
 // rendering is one render under way; the first thing that cannot be rendered is kept.
@@ -44,6 +62,8 @@ type rendering struct {
 	guest   guest
 	name    string
 	volumes []targets.Volume
+	macs    []string
+	chosen  string // preference
 	notes   []string
 	err     error
 }
@@ -75,13 +95,14 @@ func (r *rendering) machine(namespace string) *virt.VirtualMachine {
 	}
 	if d.Instancetype != "" {
 		vm.Spec.Instancetype = &virt.InstancetypeMatcher{Name: d.Instancetype}
+		if r.in.Instancetypes[d.Instancetype].Namespaced {
+			vm.Spec.Instancetype.Kind = "VirtualMachineInstancetype"
+		}
 	}
-	if d.Preference != "" {
-		vm.Spec.Preference = &virt.PreferenceMatcher{Name: d.Preference}
-	}
+	r.preference(vm)
 	grace := int64(180)
 	s := &vm.Spec.Template.Spec
-	s.Architecture = "amd64"
+	s.Architecture = architecture
 	s.TerminationGracePeriodSeconds = &grace
 	if d.Instancetype == "" {
 		r.resources(&s.Domain)

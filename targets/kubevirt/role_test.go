@@ -76,6 +76,10 @@ func rows(b *strings.Builder, cluster bool) {
 		if a.Optional && !cluster {
 			why += " (can be done without)"
 		}
-		fmt.Fprintf(b, "  - apiGroups: [%q] # %s\n    resources: [%s]\n    verbs: [%s]\n", a.Group, why, a.Resource, strings.Join(a.Verbs, ", "))
+		fmt.Fprintf(b, "  - apiGroups: [%q] # %s\n    resources: [%s]\n", a.Group, why, a.Resource)
+		if len(a.Names) > 0 {
+			fmt.Fprintf(b, "    resourceNames: [%s]\n", strings.Join(a.Names, ", "))
+		}
+		fmt.Fprintf(b, "    verbs: [%s]\n", strings.Join(a.Verbs, ", "))
 	}
 }

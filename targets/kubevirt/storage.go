@@ -2,6 +2,7 @@ package kubevirt
 
 import (
 	"context"
+	"math"
 	"strconv"
 
 	storagev1 "k8s.io/api/storage/v1"
@@ -48,9 +49,10 @@ func (l *lookup) storage(ctx context.Context) error {
 func (l *lookup) profiles(ctx context.Context, classes map[string]targets.StorageClass) {
 	list, err := l.cdi.StorageProfiles().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		l.unknown(targets.FactProfiles, classify("list CDI's storage profiles", err))
+		l.done(targets.FactProfiles, classify("list CDI's storage profiles", err))
 		return
 	}
+	l.done(targets.FactProfiles, nil)
 	for _, p := range list.Items {
 		name := deref(p.Status.StorageClass)
 		if name == "" {
@@ -60,21 +62,25 @@ func (l *lookup) profiles(ctx context.Context, classes map[string]targets.Storag
 		if !ok || len(p.Status.ClaimPropertySets) == 0 {
 			continue
 		}
-		best := p.Status.ClaimPropertySets[0]
-		c.VolumeMode = string(deref(best.VolumeMode))
-		for _, m := range best.AccessModes {
-			c.AccessModes = append(c.AccessModes, string(m))
+		for _, set := range p.Status.ClaimPropertySets {
+			m := targets.Modes{VolumeMode: string(deref(set.VolumeMode))}
+			for _, a := range set.AccessModes {
+				m.AccessModes = append(m.AccessModes, string(a))
+			}
+			c.Modes = append(c.Modes, m)
 		}
+		c.VolumeMode, c.AccessModes = c.Modes[0].VolumeMode, c.Modes[0].AccessModes
 		classes[name] = c
 	}
 }
 
 func (l *lookup) overheads(ctx context.Context, classes map[string]targets.StorageClass) {
 	config, err := l.cdiConfig(ctx)
+	l.done(targets.FactOverhead, err)
 	if err != nil {
-		l.unknown(targets.FactOverhead, err)
 		return
 	}
+	l.set(func(f *targets.Facts) { f.ScratchClass = bounded(config.Status.ScratchSpaceStorageClass, 253) })
 	o := config.Status.FilesystemOverhead
 	if o == nil {
 		return
@@ -91,25 +97,45 @@ func (l *lookup) overheads(ctx context.Context, classes map[string]targets.Stora
 	}
 }
 
-// capacities finds the largest volume that some part of the cluster can hold, where the driver says so.
+// capacities finds the largest volume that some part of the cluster can hold, and what all parts have left, where the driver
+// says so.
 func (l *lookup) capacities(ctx context.Context, classes map[string]targets.StorageClass) {
-	list, err := l.Target.storage.CSIStorageCapacities(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		l.unknown(targets.FactCapacity, classify("list storage capacities", err))
-		return
+	l.done(targets.FactCapacity, pages(func(page metav1.ListOptions) (string, error) {
+		list, err := l.Target.storage.CSIStorageCapacities(metav1.NamespaceAll).List(ctx, page)
+		if err != nil {
+			return "", classify("list storage capacities", err)
+		}
+		for _, s := range list.Items {
+			c, ok := classes[s.StorageClassName]
+			if !ok {
+				continue
+			}
+			if s.Capacity != nil {
+				c.Free = sum(c.Free, s.Capacity.Value())
+			}
+			largest := s.MaximumVolumeSize
+			if largest == nil {
+				largest = s.Capacity
+			}
+			if largest != nil {
+				if n := largest.Value(); c.Capacity == nil || n > *c.Capacity {
+					c.Capacity = &n
+				}
+			}
+			classes[s.StorageClassName] = c
+		}
+		return list.Continue, nil
+	}))
+}
+
+// sum adds without turning over.
+func sum(have *int64, n int64) *int64 {
+	if n = max(n, 0); have != nil {
+		if n > math.MaxInt64-*have {
+			n = math.MaxInt64
+		} else {
+			n += *have
+		}
 	}
-	for _, s := range list.Items {
-		c, ok := classes[s.StorageClassName]
-		q := s.MaximumVolumeSize
-		if q == nil {
-			q = s.Capacity
-		}
-		if !ok || q == nil {
-			continue
-		}
-		if n := q.Value(); c.Capacity == nil || n > *c.Capacity {
-			c.Capacity = &n
-		}
-		classes[s.StorageClassName] = c
-	}
+	return &n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"landfall/targets"
 )
@@ -11,47 +12,78 @@ import (
 // maxDisks is more than a VM of the source can have.
 const maxDisks = 256
 
-// name looks for what has a name that we are going to use and is not ours.
-func (l *lookup) name(ctx context.Context) error {
-	if l.q.VMName == "" {
+// names looks for what has a name that we are going to use and is not ours. Of one VM it looks at the machine alone, of
+// several it lists the namespace's.
+func (l *lookup) names(ctx context.Context) error {
+	wanted := map[string]bool{}
+	for _, n := range append([]string{l.q.VMName}, l.q.VMNames...) {
+		if n != "" {
+			wanted[n] = true
+		}
+	}
+	if len(wanted) == 0 {
 		return nil
 	}
-	vm, err := l.dynamic.Resource(machines).Namespace(l.q.Namespace).Get(ctx, l.q.VMName, metav1.GetOptions{})
-	switch {
-	case err == nil && !ours(vm, l.q.Owner):
-		l.taken("virtualmachine", vm)
-		return nil
-	case err != nil && !absent(err):
-		return classify("look at "+object("virtualmachine", l.q.Namespace, l.q.VMName), err)
+	found := map[string]string{} // name of the VM → what is in its way, the machine before its volumes
+	take := func(vm, kind string, m metav1.Object) {
+		if _, known := found[vm]; !known && !ours(m, l.q.Owner) {
+			found[vm] = kind + " " + bounded(m.GetName(), 253)
+		}
 	}
-	names := map[string]bool{}
-	for n := range maxDisks {
-		names[targets.VolumeName(l.q.VMName, n)] = true
+	if err := l.namesOfMachines(ctx, wanted, take); err != nil {
+		return err
+	}
+	volumes := map[string]string{} // of which VM a volume would be
+	for vm := range wanted {
+		for n := range maxDisks {
+			volumes[targets.VolumeName(vm, n)] = vm
+		}
 	}
 	for _, k := range kinds {
 		if k.kind != "datavolume" && k.kind != "persistentvolumeclaim" {
 			continue
 		}
-		page := metav1.ListOptions{Limit: 500}
-		for {
-			list, err := l.dynamic.Resource(k.gvr).Namespace(l.q.Namespace).List(ctx, page)
-			if err != nil {
-				return classify("list "+k.gvr.Resource+" in "+l.q.Namespace, err)
+		if err := l.eachName(ctx, k.gvr, func(m metav1.Object) {
+			if vm, ok := volumes[m.GetName()]; ok {
+				take(vm, k.kind, m)
 			}
-			for i := range list.Items {
-				if u := &list.Items[i]; names[u.GetName()] && !ours(u, l.q.Owner) {
-					l.taken(k.kind, u)
-					return nil
-				}
+		}); err != nil {
+			return err
+		}
+	}
+	l.set(func(f *targets.Facts) { f.Names, f.NameTaken = found, found[l.q.VMName] })
+	return nil
+}
+
+func (l *lookup) namesOfMachines(ctx context.Context, wanted map[string]bool, take func(vm, kind string, m metav1.Object)) error {
+	if len(wanted) > 1 {
+		return l.eachName(ctx, machines, func(m metav1.Object) {
+			if wanted[m.GetName()] {
+				take(m.GetName(), "virtualmachine", m)
 			}
-			if page.Continue = list.GetContinue(); page.Continue == "" {
-				break
-			}
+		})
+	}
+	for n := range wanted {
+		vm, err := l.dynamic.Resource(machines).Namespace(l.q.Namespace).Get(ctx, n, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			take(n, "virtualmachine", vm)
+		case !absent(err):
+			return classify("look at "+object("virtualmachine", l.q.Namespace, n), err)
 		}
 	}
 	return nil
 }
 
-func (l *lookup) taken(kind string, m metav1.Object) {
-	l.set(func(f *targets.Facts) { f.NameTaken = kind + " " + bounded(m.GetName(), 253) })
+func (l *lookup) eachName(ctx context.Context, gvr schema.GroupVersionResource, see func(metav1.Object)) error {
+	return pages(func(page metav1.ListOptions) (string, error) {
+		list, err := l.dynamic.Resource(gvr).Namespace(l.q.Namespace).List(ctx, page)
+		if err != nil {
+			return "", classify("list "+gvr.Resource+" in "+l.q.Namespace, err)
+		}
+		for i := range list.Items {
+			see(&list.Items[i])
+		}
+		return list.GetContinue(), nil
+	})
 }

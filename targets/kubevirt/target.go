@@ -58,6 +58,6 @@ func (t *Target) About(ctx context.Context) (targets.About, error) {
 	}
 	a.Kubernetes = gitVersion(v)
 	p := t.platform(ctx)
-	a.KubeVirt, a.CDI = p.virtVersion, p.cdiVersion
+	a.KubeVirt, a.CDI = p.virt.Version, p.cdi.Version
 	return a, nil
 }
