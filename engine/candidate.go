@@ -116,6 +116,16 @@ func (e *Engine) facts(ctx context.Context, w outside, c candidate) (preflight.F
 	host := e.Host(ctx, c.options)
 	host.Needed, host.Largest = staged(c)
 	f.Host = &host
+	f.Offers = map[string]bool{}
+	if _, ok := src.(sources.Live); ok {
+		f.Offers[preflight.EnableTracking] = true
+	}
+	if _, ok := src.(sources.Mender); ok {
+		f.Offers[preflight.Consolidate], f.Offers[preflight.RemoveMedia] = true, true
+	}
+	if t, err := e.targets.get(ctx, c.options.Destination); err == nil {
+		_, f.Offers[preflight.CreateNamespace] = t.(targets.Founder)
+	}
 	target, err := w.target(ctx, c)
 	switch {
 	case err == nil:

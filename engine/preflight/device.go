@@ -24,7 +24,12 @@ func left(kind string) func(Facts) []hit {
 	return func(f Facts) (hits []hit) {
 		for i, d := range f.VM.Devices {
 			if d.Kind == kind || kind == "" && !named[d.Kind] {
-				hits = append(hits, hit{subject: fmt.Sprintf("device %d (%s)", i, d.Kind), found: strings.TrimSpace(d.Label + " " + d.Detail)})
+				h := hit{subject: fmt.Sprintf("device %d (%s)", i, d.Kind), found: strings.TrimSpace(d.Label + " " + d.Detail)}
+				if kind == "cdrom" && d.Detail != "" {
+					h.remedy = &Remedy{ID: RemoveMedia, Label: "Take out what is in the CD drive", Outside: true,
+						Effect: "the source disconnects " + d.Detail + " from the VM's CD drive; one that the guest has locked is left"}
+				}
+				hits = append(hits, h)
 			}
 		}
 		return hits

@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"fmt"
-
 	"landfall/engine/machine"
 )
 
@@ -29,10 +28,10 @@ var diskRules = []Rule{
 		eachDisk(func(d machine.Disk) string {
 			return when(d.Backing == machine.RDMVirtual, "raw device mapping, virtual mode")
 		})},
-	{"disk.independent", Decide, "The disk is not part of snapshots; a cold copy takes it as it is.", "Accept, or make the disk dependent.",
-		eachDisk(func(d machine.Disk) string { return when(d.Independent, "independent") })},
-	{"disk.shared", Blocker, "Another VM may write to the disk while it is copied.", "End the sharing, or move the data by the cluster software's own means.",
-		eachDisk(func(d machine.Disk) string { return when(d.Shared, "shared with other VMs") })},
+	{"disk.independent", Decide, "The disk is not part of snapshots; a cold copy takes it as it is. A warm one cannot: a blocker then.", "Accept, or make the disk dependent; or migrate it cold.",
+		inWarm(Blocker, eachDisk(func(d machine.Disk) string { return when(d.Independent, "independent") }))},
+	{"disk.shared", Blocker, "Another VM may write to the disk while it is copied, and would go on with the old one.", "End the sharing, or move the data by the cluster software's own means.",
+		sharedDisks},
 	{"disk.controller.unknown", Blocker, "The disk's place in the guest is not known.", "Attach the disk to a SCSI, SATA, IDE or NVMe controller.",
 		eachDisk(func(d machine.Disk) string {
 			switch d.Bus {
@@ -45,6 +44,17 @@ var diskRules = []Rule{
 		func(f Facts) []hit {
 			return one(len(f.VM.DiskList) > 165, "vm", fmt.Sprintf("%d disks", len(f.VM.DiskList)))
 		}},
+	{"disk.cbt.off", Decide, "Without change tracking, a warm migration would have to read the whole disk again for what was written meanwhile.", "Switch change tracking on; it begins at the next snapshot or power cycle.",
+		warmOnly(trackingOff)},
+	{"disk.cbt.hardware", Blocker, "Change tracking came with hardware version 7: a warm migration needs it.", "Upgrade the VM's hardware version, or migrate it cold.",
+		warmOnly(func(f Facts) []hit {
+			if f.VM.HardwareVersion <= 0 {
+				return cannot("vm", "the hardware version is not known")
+			}
+			return one(f.VM.HardwareVersion < 7, "vm", fmt.Sprintf("hardware version %d", f.VM.HardwareVersion))
+		})},
+	{"disk.cbt.128g", Warning, "This release is known to forget changes of a disk that was extended past a multiple of 128 GB while it was tracked: the copy could lack them.", "Ask for strategy.verify: proved, switch tracking off and on again, or update the host.",
+		warmOnly(forgetful)},
 	{"disk.size.align", Info, "The volume is rounded up to a whole MiB; it is never smaller than the disk.", "",
 		eachDisk(func(d machine.Disk) string {
 			return when(d.Capacity > 0 && d.Capacity%(1<<20) != 0, fmt.Sprintf("%d bytes", d.Capacity))
@@ -72,7 +82,7 @@ func eachDisk(check func(machine.Disk) string) func(Facts) []hit {
 	return func(f Facts) (hits []hit) {
 		for i, d := range f.VM.DiskList {
 			if found := check(d); found != "" {
-				hits = append(hits, hit{subject: fmt.Sprintf("disk %d (%s)", i, d.Where()), found: found})
+				hits = append(hits, hit{subject: diskName(i, d), found: found})
 			}
 		}
 		return hits

@@ -25,17 +25,21 @@ type Facts struct {
 	Now time.Time
 	// Host is what the machine of the engine offers.
 	Host *Host
+	// Offers are the remedies outside the document that the drivers of source and target can do.
+	Offers map[string]bool
 	// TargetFailure says why Target is nil although it was looked for; then nothing can start.
 	TargetFailure string
 }
 
 // Host is the machine that the copy runs on.
 type Host struct {
-	Staging   string // directory
-	Free      int64  // bytes; negative: not known
-	Needed    int64  // bytes that staging may need at most
-	Largest   int64  // bytes of the largest single image
-	FileLimit int64  // bytes of the largest file that the staging file system takes; 0: not known to be bounded
-	QemuImg   string // version, "" where it was not found
-	QemuError string
+	Staging                           string // directory
+	Free                              int64  // bytes; negative: not known
+	Needed                            int64  // bytes that staging may need at most
+	Largest                           int64  // bytes of the largest single image
+	FileLimit                         int64  // bytes of the largest file that the staging file system takes; 0: not known to be bounded
+	QemuImg                           string // version, "" where it was not found
+	QemuError                         string // why it cannot be used
+	QemuOld                           string // the version that it is too old for, ""
+	VirtV2V, VirtV2VError, VirtV2VOld string // likewise
 }

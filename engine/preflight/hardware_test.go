@@ -17,6 +17,32 @@ func backing(b machine.Backing) func(*preflight.Facts) {
 	return disk(func(d *machine.Disk) { d.Backing = b })
 }
 
+func guest(id string) func(*preflight.Facts) { return vm(func(v *machine.VM) { v.GuestID = id }) }
+
+func pin(p ...string) func(*preflight.Facts) { return vm(func(v *machine.VM) { v.Pinned = p }) }
+
+func warm(f *preflight.Facts) { f.Spec.Strategy.Type = "Warm" }
+
+func large(f *preflight.Facts) { f.VM.DiskList[0].Capacity = 200 << 30; room("", 0, 1<<50, none)(f) }
+
+func version(v string) func(*preflight.Facts) {
+	return func(f *preflight.Facts) { f.Source.Version = v }
+}
+
+func sourceAt(address string) func(*preflight.Facts) {
+	return func(f *preflight.Facts) { f.Spec.Source.Address = address }
+}
+
+// neighbour adds another VM to the source's list.
+func neighbour(change func(*machine.VM)) func(*preflight.Facts) {
+	return func(f *preflight.Facts) {
+		v := machine.VM{Summary: machine.Summary{Name: "db", Ref: machine.Ref{MoRef: "vm-9"}}}
+		change(&v)
+		f.VM.BIOSUUID = "42ab"
+		f.Neighbours = append(f.Neighbours, v)
+	}
+}
+
 var vmCases = []ruleCases{
 	{rule: "vm.name.missing", fires: situations{
 		"no name": vm(func(v *machine.VM) { v.Name = "" }),
@@ -49,7 +75,17 @@ var vmCases = []ruleCases{
 	{rule: "vm.ip.missing", fires: situations{"none": vm(func(v *machine.VM) { v.Addresses = nil })},
 		silent:  situations{"known": asItIs, "off": both(poweredOff, vm(func(v *machine.VM) { v.Addresses = nil }))},
 		unknown: situations{"power unknown": powerUnknown["power unknown"]}},
-	{rule: "vm.affinity", fires: situations{"pinned": vm(func(v *machine.VM) { v.Pinned = []string{"CPU 0,1"} })}, silent: situations{"free": asItIs}},
+	{rule: "vm.guest.unsupported", fires: situations{
+		"RHEL 6": guest("rhel6_64Guest"), "Windows 7": guest("windows7_64Guest"), "Server 2012": guest("windows8Server64Guest"),
+		"FreeBSD": guest("freebsd13_64Guest"), "never heard of": guest("quantum1Guest"),
+	}, silent: situations{
+		"RHEL 7": guest("rhel7_64Guest"), "RHEL 10": guest("rhel10_64Guest"), "CentOS 8": guest("centos8_64Guest"), "Oracle 9": guest("oracleLinux9_64Guest"), "Rocky": guest("rockylinux_64Guest"),
+		"Debian": guest("debian12_64Guest"), "Ubuntu": guest("ubuntu64Guest"), "SUSE": guest("sles15_64Guest"), "Windows 10": guest("windows9_64Guest"),
+		"Windows 11": guest("windows11_64Guest"), "2016": guest("windows9Server64Guest"), "2019": asItIs, "2022": guest("windows2019srvNext_64Guest"), "2025": guest("windows2022srvNext_64Guest"),
+	}, unknown: situations{"not given": guest("")}},
+	{rule: "vm.cpu.affinity", fires: situations{"pinned": pin("cpu 0,1")}, silent: situations{"free": asItIs, "only memory": pin("memory 0")}},
+	{rule: "vm.numa.affinity", fires: situations{"numa": pin("numa 1"), "memory": pin("cpu 0", "memory 0")}, silent: situations{"free": asItIs, "only processors": pin("cpu 0,1")}},
+	{rule: "vm.host.affinity", fires: situations{"a rule": pin("host must run on esx1")}, silent: situations{"free": asItIs, "only processors": pin("cpu 0,1")}},
 	{rule: "vm.hotplug", fires: situations{"on": vm(func(v *machine.VM) { v.HotAdd = true })}, silent: situations{"off": asItIs}},
 	{rule: "vm.cpu.topology", fires: situations{"odd": vm(func(v *machine.VM) { v.CoresPerSocket = 3 })},
 		silent: situations{"even": asItIs, "not given": vm(func(v *machine.VM) { v.CoresPerSocket = 0 })}},
@@ -61,8 +97,23 @@ var vmCases = []ruleCases{
 	{rule: "vm.snapshot", fires: situations{
 		"named":   vm(func(v *machine.VM) { v.SnapshotNames = []string{"before"} }),
 		"unnamed": vm(func(v *machine.VM) { v.Snapshots = true }),
-	}, silent: situations{"none": asItIs}},
+		"warm":    both(warm, vm(func(v *machine.VM) { v.SnapshotNames = []string{"before"} })),
+	}, levels: map[string]preflight.Level{"warm": preflight.Blocker}, silent: situations{"none": asItIs, "none, warm": warm}},
 	{rule: "vm.consolidation", fires: situations{"needed": vm(func(v *machine.VM) { v.Consolidate = true })}, silent: situations{"not needed": asItIs}},
+	{rule: "vm.duplicate.uuid", fires: situations{"a clone": neighbour(func(v *machine.VM) { v.BIOSUUID = "42AB" })},
+		silent: situations{"nobody else": asItIs, "another's": neighbour(func(v *machine.VM) { v.BIOSUUID = "43" }), "itself": neighbour(func(v *machine.VM) { v.BIOSUUID, v.Ref = "42ab", machine.Ref{MoRef: "vm-1"} })}},
+	{rule: "vm.migrating.elsewhere", fires: situations{
+		"by another migration": besides(func(p *preflight.Planned) { p.VM.Ref.MoRef, p.Migration = "vm-1", "0a1b" }),
+		"twice in the plan":    besides(func(p *preflight.Planned) { p.VM.Ref.MoRef = "vm-1" }),
+		"by name, not found yet": besides(func(p *preflight.Planned) {
+			p.VM.Ref, p.VM.Name, p.Migration = machine.Ref{}, "web", "0a1b"
+		}),
+		"the address is written otherwise": both(func(f *preflight.Facts) { f.Spec.Source.Address = "https://ESX1:443/sdk" }, besides(func(p *preflight.Planned) {
+			p.VM.Ref.MoRef, p.Spec.Source.Address = "vm-1", "esx1"
+		})),
+	}, silent: situations{"another VM": besides(nil), "of another source": besides(func(p *preflight.Planned) {
+		p.VM.Ref.MoRef, p.Spec.Source.Address = "vm-1", "esx2"
+	})}},
 	{rule: "vm.agent.vcls", fires: situations{"agent": vm(func(v *machine.VM) { v.Agent = true })}, silent: situations{"VM": asItIs}},
 }
 
@@ -78,14 +129,38 @@ var diskCases = []ruleCases{
 		silent: situations{"flat": asItIs, "with a rule of its own": backing(machine.RDMVirtual)}},
 	{rule: "disk.rdm.physical", fires: situations{"physical": backing(machine.RDMPhysical)}, silent: situations{"flat": asItIs, "virtual": backing(machine.RDMVirtual)}},
 	{rule: "disk.rdm.virtual", fires: situations{"virtual": backing(machine.RDMVirtual)}, silent: situations{"flat": asItIs, "physical": backing(machine.RDMPhysical)}},
-	{rule: "disk.independent", fires: situations{"independent": disk(func(d *machine.Disk) { d.Independent = true })}, silent: situations{"dependent": asItIs}},
-	{rule: "disk.shared", fires: situations{"shared": disk(func(d *machine.Disk) { d.Shared = true })}, silent: situations{"its own": asItIs}},
+	{rule: "disk.independent", fires: situations{
+		"independent": disk(func(d *machine.Disk) { d.Independent = true }), "warm": both(warm, disk(func(d *machine.Disk) { d.Independent = true })),
+	}, levels: map[string]preflight.Level{"warm": preflight.Blocker}, silent: situations{"dependent": asItIs}},
+	{rule: "disk.shared", fires: situations{
+		"flagged":                          disk(func(d *machine.Disk) { d.Shared = true }),
+		"in another VM without a flag":     neighbour(func(v *machine.VM) { v.DiskList = []machine.Disk{{Path: "[ds1] web/web.vmdk"}} }),
+		"in another VM of the plan":        besides(func(p *preflight.Planned) { p.VM.DiskList = []machine.Disk{{Path: "[ds1] web/web.vmdk"}} }),
+		"others that nobody looked into":   neighbour(func(v *machine.VM) { v.Disks = 2 }),
+		"found in one, another not looked": both(neighbour(func(v *machine.VM) { v.Disks = 2 }), neighbour(func(v *machine.VM) { v.DiskList = []machine.Disk{{Path: "[ds1] web/web.vmdk"}} })),
+	}, levels: map[string]preflight.Level{"others that nobody looked into": preflight.Info},
+		silent: situations{"its own": asItIs, "another's disks": neighbour(func(v *machine.VM) { v.DiskList = []machine.Disk{{Path: "[ds1] web/web_1.vmdk"}} }),
+			"itself in the list": neighbour(func(v *machine.VM) {
+				v.Ref, v.DiskList = machine.Ref{MoRef: "vm-1"}, []machine.Disk{{Path: "[ds1] web/web.vmdk"}}
+			})}},
 	{rule: "disk.controller.unknown", fires: situations{
 		"unknown":   disk(func(d *machine.Disk) { d.Bus = machine.BusUnknown }),
 		"not given": disk(func(d *machine.Disk) { d.Bus = "" }),
 		"no bus":    disk(func(d *machine.Disk) { d.Bus = "usb" }),
 	}, silent: situations{"scsi": asItIs, "nvme": disk(func(d *machine.Disk) { d.Bus = machine.NVMe })}},
 	{rule: "disk.count", fires: situations{"166": disks(166)}, silent: situations{"165": disks(165)}},
+	{rule: "disk.cbt.off", fires: situations{
+		"off":                both(warm, vm(func(v *machine.VM) { v.ChangeTracking = false })),
+		"set, nothing yet":   both(warm, disk(func(d *machine.Disk) { d.ChangeID = "" })),
+		"set, not stunned":   both(warm, disk(func(d *machine.Disk) { d.ChangeID = "*" })),
+		"id of another kind": both(warm, disk(func(d *machine.Disk) { d.ChangeID = "52 3c/*" })),
+	}, silent: situations{"on": warm, "cold": vm(func(v *machine.VM) { v.ChangeTracking = false })}},
+	{rule: "disk.cbt.hardware", fires: situations{"version 4": both(warm, vm(func(v *machine.VM) { v.HardwareVersion = 4 }))},
+		silent:  situations{"version 7": both(warm, vm(func(v *machine.VM) { v.HardwareVersion = 7 })), "cold": vm(func(v *machine.VM) { v.HardwareVersion = 4 })},
+		unknown: situations{"not given": both(warm, vm(func(v *machine.VM) { v.HardwareVersion = 0 }))}},
+	{rule: "disk.cbt.128g", fires: situations{"ESXi 5": both(warm, both(large, version("5.5.0"))), "ESXi 6.0": both(warm, both(large, version("6.0.0")))},
+		silent:  situations{"ESXi 6.5": both(warm, both(large, version("6.5.0"))), "small": both(warm, version("5.5.0")), "cold": both(large, version("5.5.0"))},
+		unknown: situations{"no release": both(warm, both(large, version("")))}},
 	{rule: "disk.size.align", fires: situations{"half a MiB": disk(func(d *machine.Disk) { d.Capacity += 1 << 19 })}, silent: situations{"whole MiB": asItIs}},
 	{rule: "source.reader", fires: situations{
 		"on a snapshot": disk(func(d *machine.Disk) { d.Parent = true }), "sparse": backing(machine.SparseDelta), "raw device": backing(machine.RDMVirtual),
@@ -132,12 +207,36 @@ var nicCases = []ruleCases{
 		"not looked for":       multus("lan", nil),
 		"may not be looked up": both(multus("lan", nil), notKnown(targets.FactNetworks)["may not be looked up"]),
 	}},
+	{rule: "nic.sriov", fires: situations{"a function": nic(func(n *machine.NIC) { n.Model = "sriov" })}, silent: situations{"vmxnet3": nic(func(n *machine.NIC) { n.Model = "vmxnet3" })}},
+	{rule: "nic.passthrough", fires: situations{"passed through": nic(func(n *machine.NIC) { n.Model = "passthrough" })}, silent: situations{"vmxnet3": nic(func(n *machine.NIC) { n.Model = "vmxnet3" })}},
+	{rule: "net.overlap", fires: situations{
+		"pods in the guest's network":     target(func(f *targets.Facts) { f.Ranges.Pods = []string{"10.0.0.0/14"} }),
+		"nodes in the guest's network":    target(func(f *targets.Facts) { f.Ranges.Nodes = []string{"10.0.2.15/32"} }),
+		"the source among the services":   both(sourceAt("https://10.96.3.4/sdk"), target(func(f *targets.Facts) { f.Ranges.Services = []string{"10.96.0.0/12"} })),
+		"the source, with its port, IPv6": both(sourceAt("[fd00:96::7]:443"), target(func(f *targets.Facts) { f.Ranges.Services = []string{"fd00:96::/112"} })),
+	}, silent: situations{
+		"apart": target(func(f *targets.Facts) {
+			f.Ranges = targets.Ranges{Pods: []string{"10.244.0.0/16"}, Services: []string{"10.96.0.0/12"}, Nodes: []string{"192.0.2.1/32"}}
+		}),
+		"no masquerade":      both(multus("lan", map[string]bool{"vms/lan": true}), target(func(f *targets.Facts) { f.Ranges.Pods = []string{"10.0.0.0/14"} })),
+		"the source by name": both(sourceAt("esx1.example"), target(func(f *targets.Facts) { f.Ranges.Services = []string{"10.96.0.0/12"} })),
+		"not a range":        target(func(f *targets.Facts) { f.Ranges.Pods = []string{"many"} }),
+	}, unknown: notKnown(targets.FactPods)},
 	{rule: "nic.mac.conflict", fires: situations{
+		"twice in this VM":       vm(func(v *machine.VM) { v.NICs = append(v.NICs, v.NICs[0]) }),
+		"another VM of the plan": besides(func(p *preflight.Planned) { p.VM.NICs = []machine.NIC{{MAC: "00-50-56-AA-00-01", Network: "DMZ"}} }),
 		"used":                   used,
 		"written in another way": both(used, nic(func(n *machine.NIC) { n.MAC = "00-50-56-AA-00-01" })),
 		"used, others not seen":  both(used, notKnown(targets.FactMACs)["may not be looked up"]),
 	}, silent: situations{
-		"free":               asItIs,
+		"free": asItIs,
+		"the plan makes new ones": both(besides(func(p *preflight.Planned) { p.VM.NICs = []machine.NIC{{MAC: "00:50:56:aa:00:01", Network: "DMZ"}} }), func(f *preflight.Facts) {
+			no := false
+			f.Beside[0].Spec.PreserveMACAddress = &no
+		}),
+		"in another cluster": besides(func(p *preflight.Planned) {
+			p.VM.NICs, p.Spec.Destination.Context = []machine.NIC{{MAC: "00:50:56:aa:00:01", Network: "DMZ"}}, "other"
+		}),
 		"a new one is made":  both(used, func(f *preflight.Facts) { no := false; f.Spec.PreserveMACAddress = &no }),
 		"card left out":      both(used, nic(func(n *machine.NIC) { n.Network = "" })),
 		"nothing to ask for": both(notKnown(targets.FactMACs)["may not be looked up"], nic(func(n *machine.NIC) { n.MAC = "" })),

@@ -3,7 +3,6 @@ package preflight
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"strings"
 
 	"landfall/engine/machine"
@@ -42,16 +41,21 @@ var nicRules = []Rule{
 		}},
 	{"nic.nad.missing", Blocker, "The attachment that the card is mapped to is not where the VM may use it: in its own namespace or in default.", "Create it there, or change the mapping.",
 		missingAttachments},
+	{"nic.sriov", Decide, "The card is a function of the host's own adapter: it becomes an ordinary virtio card.", "Map its network to an SR-IOV attachment of the cluster, or accept.",
+		special("sriov", "an SR-IOV function")},
+	{"nic.passthrough", Decide, "The card is passed through from the host: it becomes an ordinary virtio card.", "Map its network to an attachment of its own in the cluster, or accept.",
+		special("passthrough", "passed through from the host")},
 	{"nic.mac.conflict", Blocker, "Two cards with one hardware address on one network break both.", "Set preserveMacAddress: false, or remove the other VM. Not checked: allow listing virtual machines in all namespaces, or accept.",
 		usedMACs},
 	{"nic.disconnected", Info, "The card does not connect at start; its link is kept down.", "",
 		eachNIC(func(f Facts, n machine.NIC) string {
 			return when(onNetwork(n) && !n.StartConnected, "not connected at start")
 		})},
+	{"net.overlap", Warning, "An address that the cluster takes for its own is not reached from it: packets go to a pod or a service instead.", "Map the card to a network of its own, or use other addresses. For the source: reach it by another address.",
+		overlaps},
 	{"nic.rename", Warning, "The guest's interface gets another name (ens192 becomes enp1s0): a guest pinned to the old name boots without network.", "Prepare the guest to match by hardware address before the migration.",
 		func(f Facts) []hit {
-			windows := strings.HasPrefix(strings.ToLower(f.VM.GuestID), "win")
-			return one(len(f.VM.NICs) > 0 && !windows, "vm", "conversion "+string(f.Spec.Strategy.Conversion)+" does not remedy it: the guest may boot without network")
+			return one(len(f.VM.NICs) > 0 && !windows(f.VM.GuestID), "vm", "conversion "+string(f.Spec.Strategy.Conversion)+" does not remedy it: the guest may boot without network")
 		}},
 	{"ip.static.lost", Warning, "Addresses set in the guest are not kept on the pod network.", "Map the card to a network where the address is valid, or set it anew.",
 		eachNIC(func(f Facts, n machine.NIC) string {
@@ -89,20 +93,29 @@ func missingAttachments(f Facts) (hits []hit) {
 }
 
 func usedMACs(f Facts) (hits []hit) {
-	if f.Target == nil || !f.Spec.KeepMAC() {
+	if !f.Spec.KeepMAC() {
 		return nil
 	}
-	unknown := f.Target.Unknown[targets.FactMACs]
-	open := false
+	own := planMACs(f)
+	unknown, open := "", false
+	if f.Target != nil {
+		unknown = f.Target.Unknown[targets.FactMACs]
+	}
 	for i, n := range f.VM.NICs {
 		if n.MAC == "" || !onNetwork(n) {
 			continue
 		}
-		if who := f.Target.MACs[normalMAC(n.MAC)]; who != "" {
+		mac := targets.NormalMAC(n.MAC)
+		who := own[mac]
+		if f.Target != nil && f.Target.MACs[mac] != "" {
+			who = f.Target.MACs[mac]
+		}
+		if who != "" {
 			hits = append(hits, hit{subject: nicName(i), found: n.MAC + " is used by " + who})
 		} else {
 			open = true
 		}
+		own[mac] = nicName(i) + " of this VM"
 	}
 	if open && unknown != "" {
 		hits = append(hits, cannot("target", unknown)...)
@@ -118,13 +131,34 @@ func AttachmentName(name, namespace string) string {
 	return namespace + "/" + name
 }
 
-// normalMAC writes a hardware address in the one way in which facts are keyed.
-func normalMAC(s string) string {
-	hw, err := net.ParseMAC(strings.TrimSpace(s))
-	if err != nil {
-		return strings.ToLower(s)
+// planMACs are the hardware addresses that the other VMs of the plan take in the same cluster.
+func planMACs(f Facts) map[string]string {
+	taken := map[string]string{}
+	for _, o := range f.Beside {
+		a, b := f.Spec.Destination, o.Spec.Destination
+		if !o.Spec.KeepMAC() || a.Kubeconfig != b.Kubeconfig || a.Context != b.Context || sameVM(o.VM, f.VM) {
+			continue
+		}
+		for _, n := range o.VM.NICs {
+			if n.MAC != "" && onNetwork(n) {
+				taken[targets.NormalMAC(n.MAC)] = fmt.Sprintf("%q (%s), which is moved too", o.VM.Name, o.VM.Ref)
+			}
+		}
 	}
-	return hw.String()
+	return taken
+}
+
+func special(model, what string) func(Facts) []hit {
+	return eachNIC(func(_ Facts, n machine.NIC) string {
+		return when(n.Model == model, what+" on network "+orNo(n.Network))
+	})
+}
+
+func orNo(network string) string {
+	if network == "" {
+		return "(none)"
+	}
+	return network
 }
 
 func onNetwork(n machine.NIC) bool { return n.Network != "" || n.NetworkID != "" }

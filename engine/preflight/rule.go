@@ -51,6 +51,12 @@ func evaluate(rules []Rule, f Facts) []Finding {
 			if h.unchecked {
 				level = Decide
 			}
+			if h.remedy != nil && h.remedy.Outside && !f.Offers[h.remedy.ID] {
+				h.remedy = nil
+			}
+			if h.remedy != nil {
+				h.remedy.Effect = plaintext.Label(h.remedy.Effect)
+			}
 			// Cleaned once, so that a value stays the same on its way through the store and an acceptance of it holds.
 			out = append(out, Finding{Rule: r.ID, Level: level, Subject: plaintext.Label(h.subject), Found: plaintext.Label(h.found), Why: r.Why, Fix: r.Fix, Unchecked: h.unchecked, Remedy: h.remedy})
 		}

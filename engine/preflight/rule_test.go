@@ -20,8 +20,8 @@ func good() preflight.Facts {
 		VM: machine.VM{
 			Summary: machine.Summary{Ref: machine.Ref{MoRef: "vm-1"}, Name: "web", Power: machine.On, Tools: machine.ToolsRunning,
 				Connection: "connected", GuestID: "windows2019srv_64Guest", CPUs: 4, MemoryMiB: 2048},
-			CoresPerSocket: 2, HostName: "web.example", Addresses: []string{"192.0.2.7"},
-			DiskList: []machine.Disk{{Key: 2000, Bus: machine.SCSI, Capacity: 10 << 30, Backing: machine.Flat, Datastore: "ds1", Path: "[ds1] web/web.vmdk"}},
+			CoresPerSocket: 2, HardwareVersion: 19, ChangeTracking: true, HostName: "web.example", Addresses: []string{"192.0.2.7"},
+			DiskList: []machine.Disk{{Key: 2000, Bus: machine.SCSI, Capacity: 10 << 30, Backing: machine.Flat, Datastore: "ds1", Path: "[ds1] web/web.vmdk", ChangeID: "52 3c/7"}},
 			NICs:     []machine.NIC{{Key: 4000, MAC: "00:50:56:aa:00:01", Network: "VM Network", StartConnected: true}},
 		},
 		Spec: spec.Spec{
@@ -32,7 +32,7 @@ func good() preflight.Facts {
 		Source: &sources.About{Product: "VMware ESXi 8.0.2"},
 		Target: &targets.Facts{
 			KubeVirtReady: true, CDIReady: true, NamespaceExists: true, KVMNodes: 1, Unknown: map[string]string{},
-			Classes: map[string]targets.StorageClass{"fast": {Provisioner: "csi", Capacity: &room}},
+			Classes: map[string]targets.StorageClass{"fast": {Provisioner: "csi", VolumeMode: "Block", Capacity: &room}},
 		},
 		Host: &preflight.Host{Staging: "/staging", Free: 20 << 30, Needed: 10 << 30},
 	}

@@ -3,11 +3,8 @@ package preflight
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strings"
 
-	"landfall/engine/spec"
 	"landfall/targets"
 )
 
@@ -16,7 +13,7 @@ var storageRules = []Rule{
 		func(f Facts) (hits []hit) {
 			for i, d := range f.VM.DiskList {
 				if _, ok := f.Spec.StorageFor(d.Datastore); !ok {
-					hits = append(hits, hit{subject: fmt.Sprintf("disk %d (%s)", i, d.Where()), found: fmt.Sprintf("no mapping for datastore %q", d.Datastore)})
+					hits = append(hits, hit{subject: diskName(i, d), found: fmt.Sprintf("no mapping for datastore %q", d.Datastore)})
 				}
 			}
 			return hits
@@ -26,11 +23,23 @@ var storageRules = []Rule{
 			_, ok := f.Target.Classes[name]
 			return when(!ok, "no storage class "+name)
 		})},
-	{"storage.capacity", Blocker, "A volume that does not fit stops the migration after the copy. A warning where the class's driver publishes no capacity.", "Free room, raise the quota, or map to another class.",
+	{"storage.capacity", Blocker, "A volume that does not fit stops the migration after the copy. A decision where the class's driver publishes no capacity: nobody can tell.", "Free room, raise the quota or limit, or map to another class. Not told by the driver: look at the storage itself, then accept.",
 		onTarget(targets.FactClasses, capacity)},
 	{"storage.wffc", Info, "The class binds when the first pod needs the volume; CDI is asked to bind at once.", "",
 		eachClass(func(f Facts, name string) string {
 			return when(f.Target.Classes[name].WaitForFirstConsumer, "class "+name+" is WaitForFirstConsumer")
+		})},
+	{"storage.overhead", Info, "A volume with a file system is made larger than the disk, so that the whole disk fits beside what the file system needs.", "",
+		onTarget(targets.FactClasses, func(f Facts) (hits []hit) {
+			if why := f.Target.Unknown[targets.FactOverhead]; why != "" {
+				return cannot("target", why)
+			}
+			for i, v := range volumes(f) {
+				if v.size > targets.Align(v.disk) {
+					hits = append(hits, hit{subject: diskName(i, f.VM.DiskList[i]), found: fmt.Sprintf("a volume of %s for a disk of %s (overhead %g%%)", size(v.size), size(v.disk), v.class.Overhead*100)})
+				}
+			}
+			return hits
 		})},
 }
 
@@ -52,73 +61,23 @@ func eachClass(check func(f Facts, name string) string) func(Facts) []hit {
 	})
 }
 
-// capacity compares the volumes with what their classes and the quota have left.
-func capacity(f Facts) (hits []hit) {
-	largest := map[string]int64{}
-	var total, peak int64
-	for _, d := range f.VM.DiskList {
+// volume is what a disk needs in the cluster.
+type volume struct {
+	name  string // of its class
+	class targets.StorageClass
+	disk  int64
+	size  int64
+}
+
+// volumes gives what the disks need, by their index, without those that other rules block.
+func volumes(f Facts) map[int]volume {
+	all := map[int]volume{}
+	for i, d := range f.VM.DiskList {
 		m, ok := f.Spec.StorageFor(d.Datastore)
 		c, known := f.Target.Classes[m.StorageClass]
-		if !ok || !known || d.Capacity <= 0 {
-			continue // other rules block it
-		}
-		n := volumeSize(d.Capacity, m, c)
-		largest[m.StorageClass] = max(largest[m.StorageClass], n)
-		total = plus(total, n)
-		peak = max(peak, total)
-		if f.scratch() {
-			peak = max(peak, plus(total, n))
+		if ok && known && d.Capacity > 0 {
+			all[i] = volume{name: m.StorageClass, class: c, disk: d.Capacity, size: targets.VolumeSize(d.Capacity, m, c)}
 		}
 	}
-	unknown := f.Target.Unknown[targets.FactCapacity]
-	for _, class := range slices.Sorted(maps.Keys(largest)) {
-		need, left := largest[class], f.Target.Classes[class].Capacity
-		switch {
-		case left == nil && unknown == "":
-			hits = append(hits, hit{subject: "class " + class, level: Warning, found: fmt.Sprintf("its driver does not tell how much room it has; volumes of up to %s are needed", size(need))})
-		case left != nil && *left < need:
-			hits = append(hits, hit{subject: "class " + class, found: fmt.Sprintf("has room for volumes of %s, %s is needed", size(*left), size(need))})
-		}
-	}
-	if unknown != "" && len(largest) > 0 {
-		hits = append(hits, cannot("target", unknown)...)
-	}
-	switch why := f.Target.Unknown[targets.FactQuota]; {
-	case why != "":
-		hits = append(hits, cannot("quota", why)...)
-	case f.Target.QuotaStorage != nil && *f.Target.QuotaStorage < peak:
-		hits = append(hits, hit{subject: "quota", found: fmt.Sprintf("leaves %s, %s is needed (%s)", size(*f.Target.QuotaStorage), size(peak), strings.Join(f.Target.Quota, "; "))})
-	}
-	return hits
-}
-
-// scratch tells whether CDI takes a second volume of the same size for a while: for all that it fetches, and for what it
-// has to convert. A raw upload goes straight to its volume.
-func (f Facts) scratch() bool {
-	return f.Spec.Strategy.Delivery == spec.DeliverHTTP || f.Spec.Strategy.Conversion == spec.ConvertQemuImg
-}
-
-// volumeSize is the volume that a disk needs: whole MiB, and room for CDI's overhead in a file system.
-func volumeSize(capacity int64, m spec.StorageMapping, c targets.StorageClass) int64 {
-	mode := m.VolumeMode
-	if mode == "" {
-		mode = c.VolumeMode
-	}
-	n := float64(capacity)
-	if o := c.Overhead; mode != "Block" && o > 0 && o < 1 {
-		n /= 1 - o
-	}
-	const mib = 1 << 20
-	if n = math.Ceil(n/mib) * mib; n >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return int64(n)
-}
-
-// plus adds sizes without turning over.
-func plus(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
+	return all
 }

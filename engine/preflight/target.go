@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -38,27 +39,46 @@ var targetRules = []Rule{
 		onTarget(targets.FactAccess, func(f Facts) []hit {
 			return one(len(f.Target.Denied) > 0, "target", "may not "+strings.Join(f.Target.Denied, ", "))
 		})},
-	{"target.kubevirt", Blocker, "The cluster cannot run virtual machines.", "Install KubeVirt, or wait until it is Deployed.",
+	{"target.kubevirt", Blocker, "The cluster cannot run virtual machines.", "Install or upgrade KubeVirt, or wait until it is Deployed.",
 		onTarget(targets.FactKubeVirt, func(f Facts) []hit {
-			return one(!f.Target.KubeVirtReady, "target", "KubeVirt "+orNone(f.Target.About.KubeVirt)+" is not ready")
+			return component("KubeVirt", f.Target.KubeVirt, f.Target.KubeVirtReady, f.Target.About.KubeVirt)
 		})},
-	{"target.cdi", Blocker, "The cluster cannot take disk images.", "Install CDI, or wait until it is Deployed.",
+	{"target.cdi", Blocker, "The cluster cannot take disk images.", "Install or upgrade CDI, or wait until it is Deployed.",
 		onTarget(targets.FactCDI, func(f Facts) []hit {
-			return one(!f.Target.CDIReady, "target", "CDI "+orNone(f.Target.About.CDI)+" is not ready")
+			return component("CDI", f.Target.CDI, f.Target.CDIReady, f.Target.About.CDI)
 		})},
 	{"target.namespace", Blocker, "There is no place for the VM.", "Create the namespace, or name another in spec.destination.namespace.",
 		onTarget(targets.FactNamespace, func(f Facts) []hit {
-			return one(!f.Target.NamespaceExists, "target", "namespace "+f.Spec.Destination.Namespace+" does not exist")
+			ns := f.Spec.Destination.Namespace
+			switch {
+			case f.Target.NamespaceTerminating:
+				return one(true, "target", "namespace "+ns+" is being deleted")
+			case f.Target.NamespaceExists:
+				return nil
+			}
+			return []hit{{subject: "target", found: "namespace " + ns + " does not exist", remedy: &Remedy{ID: CreateNamespace, Label: "Create the namespace", Outside: true,
+				Effect: "makes namespace " + ns + " in the cluster; it stays when the migration is cancelled, for others may use it by then"}}}
 		})},
 	{"target.name.taken", Blocker, "An object of the VM's name is there and is not ours; it is never touched.", "Choose another spec.destination.vmName.",
-		onTarget(targets.FactName, func(f Facts) []hit { return one(f.Target.NameTaken != "", "target", f.Target.NameTaken+" exists") })},
+		onTarget(targets.FactName, func(f Facts) []hit {
+			if f.Target.NameTaken == "" {
+				return nil
+			}
+			return []hit{{subject: "target", found: f.Target.NameTaken + " exists", remedy: anotherName(f)}}
+		})},
 	{"target.name.changed", Info, "The name is changed to what Kubernetes allows; the original is kept as an annotation.", "",
 		func(f Facts) []hit {
 			return one(f.Name != "" && f.Name != f.VM.Name, "vm", fmt.Sprintf("%q becomes %q", f.VM.Name, f.Name))
 		}},
 	{"target.kvm", Decide, "No node offers hardware virtualisation: the VM will not be scheduled unless KubeVirt emulates.", "Enable KVM on a node, or accept.",
 		onTarget(targets.FactKVM, func(f Facts) []hit {
-			return one(f.Target.KVMNodes <= 0, "target", "no node offers devices.kubevirt.io/kvm")
+			return one(f.Target.KVMNodes <= 0 && !f.Target.Emulation, "target", "no node offers devices.kubevirt.io/kvm")
+		})},
+	{"target.preference", Info, "KubeVirt's own defaults for the guest, or none. A blocker where the document names one that is not there or that the VM does not satisfy.", "Name another in spec.destination, or none.",
+		preferences},
+	{"target.psa", Warning, "The namespace admits only pods that give up every privilege: CDI's and KubeVirt's pods of older releases are refused, and the volume then waits without end.", "Try it with a small VM first, or label the namespace pod-security.kubernetes.io/enforce: privileged.",
+		onTarget(targets.FactNamespace, func(f Facts) []hit {
+			return one(f.Target.PodSecurity == "restricted", "target", "namespace "+f.Spec.Destination.Namespace+" enforces pod security "+f.Target.PodSecurity)
 		})},
 }
 
@@ -76,9 +96,54 @@ func onTarget(fact string, check func(Facts) []hit) func(Facts) []hit {
 	}
 }
 
-func orNone(v string) string {
-	if v == "" {
-		return "(not installed)"
+// component judges KubeVirt or CDI: there, ready, and new enough.
+func component(name string, c targets.Component, ready bool, version string) []hit {
+	version = cmp.Or(c.Version, version)
+	switch {
+	case c.Old:
+		return one(true, "target", fmt.Sprintf("%s %s is older than %s: %s", name, version, c.Minimum, c.MinimumWhy))
+	case !ready && version == "" && !c.Served:
+		return one(true, "target", name+" (not installed) is not ready")
+	case !ready:
+		return one(true, "target", strings.TrimSuffix(fmt.Sprintf("%s %s is not ready: %s", name, version, strings.Join(c.Wrong, "; ")), ": "))
 	}
-	return v
+	return nil
+}
+
+// preferences says which preference and instance type the VM gets, and whether it satisfies them.
+func preferences(f Facts) []hit {
+	if f.Target == nil {
+		return nil
+	}
+	d := f.Spec.Destination
+	var said []string
+	if d.Instancetype != "" {
+		if why := f.Target.Unknown[targets.FactInstancetypes]; why != "" {
+			return cannot("target", why)
+		}
+		t, ok := f.Target.Instancetypes[d.Instancetype]
+		if !ok {
+			return []hit{{subject: "target", level: Blocker, found: "no instance type " + d.Instancetype}}
+		}
+		said = append(said, fmt.Sprintf("instance type %s (%d vCPU, %s) instead of the source's %d vCPU and %s", d.Instancetype, t.CPUs, size(t.Memory), f.VM.CPUs, size(f.VM.MemoryMiB<<20)))
+	}
+	if d.Preference != "" {
+		if why := f.Target.Unknown[targets.FactPreferences]; why != "" {
+			return cannot("target", why)
+		}
+		p, ok := f.Target.Preferences[d.Preference]
+		memory := f.VM.MemoryMiB << 20
+		cpus := uint32(max(f.VM.CPUs, 0))
+		if t, typed := f.Target.Instancetypes[d.Instancetype]; typed {
+			memory, cpus = t.Memory, t.CPUs
+		}
+		switch {
+		case !ok:
+			return []hit{{subject: "target", level: Blocker, found: "no preference " + d.Preference}}
+		case p.CPUs > cpus || p.Memory > memory:
+			return []hit{{subject: "target", level: Blocker, found: fmt.Sprintf("preference %s needs %d vCPU and %s, the VM has %d and %s", d.Preference, p.CPUs, size(p.Memory), cpus, size(memory))}}
+		}
+		said = append(said, "preference "+d.Preference)
+	}
+	return one(len(said) > 0, "target", strings.Join(said, ", "))
 }

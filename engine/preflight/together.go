@@ -1,6 +1,8 @@
 package preflight
 
 import (
+	"slices"
+
 	"landfall/engine/machine"
 	"landfall/engine/spec"
 )
@@ -21,7 +23,13 @@ func Together(plan []Planned) [][]Finding {
 	for i, p := range plan {
 		beside := make([]Planned, 0, len(plan)-1)
 		beside = append(append(beside, plan[:i]...), plan[i+1:]...)
-		out[i] = evaluate(planRules, Facts{VM: p.VM, Spec: p.Spec, Name: p.Name, Beside: beside})
+		out[i] = evaluate(mutual(), Facts{VM: p.VM, Spec: p.Spec, Name: p.Name, Beside: beside})
 	}
 	return out
+}
+
+// mutual are the rules that compare a VM with the others of its plan.
+func mutual() []Rule {
+	ids := []string{"vm.migrating.elsewhere", "disk.shared", "nic.mac.conflict", "target.name.collision"}
+	return slices.DeleteFunc(Rules(), func(r Rule) bool { return !slices.Contains(ids, r.ID) })
 }

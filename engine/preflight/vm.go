@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"landfall/engine/machine"
@@ -55,8 +56,19 @@ var vmRules = []Rule{
 		}},
 	{"vm.ip.missing", Warning, "The guest's addresses are not known, so what is lost cannot be listed.", "Start the tools in the guest.",
 		whenOn(func(f Facts) []hit { return one(len(f.VM.Addresses) == 0, "vm", "no guest addresses known") })},
-	{"vm.affinity", Warning, "Pinning to processors, memory nodes or hosts is not carried over.", "Recreate it with KubeVirt's own means where it matters.",
-		func(f Facts) []hit { return one(len(f.VM.Pinned) > 0, "vm", strings.Join(f.VM.Pinned, ", ")) }},
+	{"vm.guest.unsupported", Warning, "The guest is none that a conversion prepares (RHEL 7 to 10 and kin, Debian, Ubuntu, SUSE, Windows 10 and 11, Server 2016 to 2025): its drivers, boot loader and network are left as they are.", "Prepare the guest for virtio, or try it with a copy of the VM first.",
+		func(f Facts) []hit {
+			if f.VM.GuestID == "" {
+				return cannot("vm", "the source does not say which guest it is")
+			}
+			return one(!convertible(f.VM.GuestID), "vm", strings.TrimSpace("guest "+f.VM.GuestID+" "+f.VM.Guest))
+		}},
+	{"vm.cpu.affinity", Warning, "Pinning to processors is not carried over.", "Ask for dedicated CPUs in KubeVirt where it matters.",
+		pinned("cpu")},
+	{"vm.numa.affinity", Warning, "Pinning to memory nodes is not carried over.", "Ask for NUMA passthrough in KubeVirt where it matters.",
+		pinned("numa", "memory")},
+	{"vm.host.affinity", Warning, "Rules that keep the VM on a host, or away from other VMs, are not carried over.", "Recreate them with node selectors or affinities where they matter.",
+		pinned("host")},
 	{"vm.hotplug", Info, "Hot-add of CPU or memory is not carried over.", "",
 		func(f Facts) []hit { return one(f.VM.HotAdd, "vm", "hot-add is on") }},
 	{"vm.cpu.topology", Warning, "The processors cannot be laid out as they were; some licences count sockets.", "Change cores per socket on the source.",
@@ -74,15 +86,53 @@ var vmRules = []Rule{
 		func(f Facts) []hit { return one(f.VM.SecureBoot, "vm", "EFI with secure boot") }},
 	{"vm.nested", Info, "Nested virtualisation depends on the node and is not asked for.", "",
 		func(f Facts) []hit { return one(f.VM.NestedHV, "vm", "exposes hardware virtualisation") }},
-	{"vm.snapshot", Decide, "Only the current state is moved; the snapshots stay behind.", "Remove the snapshots, or accept.",
+	{"vm.snapshot", Decide, "Only the current state is moved; the snapshots stay behind. A warm migration needs the VM without any: a blocker then.", "Remove the snapshots, or accept; or migrate it cold.",
 		func(f Facts) []hit {
-			if len(f.VM.SnapshotNames) > 0 {
-				return one(true, "vm", fmt.Sprintf("%d snapshots: %s", len(f.VM.SnapshotNames), strings.Join(f.VM.SnapshotNames, ", ")))
+			h := hit{subject: "vm", found: "has snapshots"}
+			if n := len(f.VM.SnapshotNames); n > 0 {
+				h.found = fmt.Sprintf("%d snapshots: %s", n, strings.Join(f.VM.SnapshotNames, ", "))
+			} else if !f.VM.Snapshots {
+				return nil
 			}
-			return one(f.VM.Snapshots, "vm", "has snapshots")
+			if f.warm() {
+				h.level = Blocker
+			}
+			return []hit{h}
 		}},
 	{"vm.consolidation", Decide, "Left-over delta files may hold the VM's newest data.", "Consolidate the disks on the source.",
-		func(f Facts) []hit { return one(f.VM.Consolidate, "vm", "consolidation is needed") }},
+		func(f Facts) []hit {
+			if !f.VM.Consolidate {
+				return nil
+			}
+			return []hit{{subject: "vm", found: "consolidation is needed", remedy: &Remedy{ID: Consolidate, Label: "Consolidate", Outside: true,
+				Effect: "the source merges the left-over delta files into the disks; it may take long, and a running VM may stand still for a moment"}}}
+		}},
+	{"vm.duplicate.uuid", Warning, "Another VM of the source has the same BIOS UUID: tools that know a VM by it take one for the other. Here it is known by its id and its instance UUID.", "Give one of the two a new UUID, where anything else relies on it.",
+		func(f Facts) []hit {
+			if f.VM.BIOSUUID == "" {
+				return nil
+			}
+			var same []string
+			for _, o := range f.Neighbours {
+				if strings.EqualFold(o.BIOSUUID, f.VM.BIOSUUID) && !sameVM(o, f.VM) {
+					same = append(same, fmt.Sprintf("%q (%s)", o.Name, o.Ref))
+				}
+			}
+			return one(len(same) > 0, "vm", "BIOS UUID "+f.VM.BIOSUUID+" is also that of "+strings.Join(same, ", "))
+		}},
+	{"vm.migrating.elsewhere", Blocker, "A VM is moved by one migration at a time.", "Wait for the other one, or cancel it.",
+		func(f Facts) []hit {
+			for _, o := range f.Beside {
+				if !sameVM(o.VM, f.VM) || spec.Spelt(o.Spec.Source.Address) != spec.Spelt(f.Spec.Source.Address) {
+					continue
+				}
+				if o.Migration == "" {
+					return one(true, "vm", "is in this plan twice")
+				}
+				return one(true, "vm", "migration "+o.Migration+" moves it")
+			}
+			return nil
+		}},
 	{"vm.agent.vcls", Blocker, "The cluster's own agent VM belongs to vCenter.", "Leave it.",
 		func(f Facts) []hit { return one(f.VM.Agent, "vm", "is a vCLS agent VM") }},
 }
@@ -106,4 +156,30 @@ func whenOn(check func(Facts) []hit) func(Facts) []hit {
 		}
 		return check(f)
 	})
+}
+
+// pinned finds the affinities of the kinds.
+func pinned(kinds ...string) func(Facts) []hit {
+	return func(f Facts) []hit {
+		var found []string
+		for _, p := range f.VM.Pinned {
+			if kind, _, _ := strings.Cut(p, " "); slices.Contains(kinds, kind) {
+				found = append(found, p)
+			}
+		}
+		return one(len(found) > 0, "vm", strings.Join(found, ", "))
+	}
+}
+
+func (f Facts) warm() bool { return f.Spec.Strategy.Type == "Warm" }
+
+// sameVM tells whether both are one VM of one source. What has no identity yet is known by its name.
+func sameVM(a, b machine.VM) bool {
+	switch {
+	case a.Ref.InstanceUUID != "" && b.Ref.InstanceUUID != "":
+		return strings.EqualFold(a.Ref.InstanceUUID, b.Ref.InstanceUUID)
+	case a.Ref.MoRef != "" && b.Ref.MoRef != "":
+		return a.Ref.MoRef == b.Ref.MoRef
+	}
+	return a.Name != "" && a.Name == b.Name
 }

@@ -47,6 +47,7 @@ func hostFacts(ctx context.Context, staging string, o spec.Spec) preflight.Host 
 	var st unix.Statfs_t
 	if err := unix.Statfs(staging, &st); err == nil {
 		h.Free = int64(st.Bavail) * st.Bsize
+		h.FileLimit = fileLimit(int64(st.Type))
 	}
 	if o.Strategy.Conversion == spec.ConvertQemuImg {
 		v, err := convert.QemuImg{}.Version(ctx)
@@ -56,4 +57,19 @@ func hostFacts(ctx context.Context, staging string, o spec.Spec) preflight.Host 
 		}
 	}
 	return h
+}
+
+// fileLimit is the largest file that a file system, or this process, may have; 0 is not known to be bounded.
+func fileLimit(kind int64) (limit int64) {
+	switch kind {
+	case unix.MSDOS_SUPER_MAGIC:
+		limit = 4<<30 - 1
+	case unix.EXT4_SUPER_MAGIC: // also ext2 and ext3, which with small blocks take less
+		limit = 16 << 40
+	}
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &r); err == nil && r.Cur != unix.RLIM_INFINITY && (limit == 0 || r.Cur < uint64(limit)) {
+		limit = int64(r.Cur)
+	}
+	return limit
 }

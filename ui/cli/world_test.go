@@ -85,7 +85,8 @@ func newWorldWith(t *testing.T, change func(*kubesim.Config), vms ...esxsim.VM) 
 	}
 	t.Cleanup(w.host.Close)
 	cluster := kubesim.Config{Dir: filepath.Join(w.dir, "cluster"), Pace: 5 * time.Millisecond, Namespaces: []string{"vms"},
-		Nodes: []kubesim.Node{{Name: "node-1", CPU: "1000", Memory: "4Ti"}}}
+		Classes: []kubesim.StorageClass{{Name: "standard", Default: true, Capacity: "100Ti"}},
+		Nodes:   []kubesim.Node{{Name: "node-1", CPU: "1000", Memory: "4Ti"}}}
 	if change != nil {
 		change(&cluster)
 	}

@@ -22,7 +22,7 @@ const takenName = "mail"
 func cluster(dir, ready string) kubesim.RunConfig {
 	return kubesim.RunConfig{PaceText: "400ms", ReadyFile: ready, Config: kubesim.Config{
 		Dir: filepath.Join(dir, "cluster"), Context: "demo", Namespaces: []string{Namespace},
-		Classes: []kubesim.StorageClass{{Name: "standard", Default: true}, {Name: "local", WaitForFirstConsumer: true}},
+		Classes: []kubesim.StorageClass{{Name: "standard", Default: true, Capacity: "20Ti"}, {Name: "local", WaitForFirstConsumer: true}},
 	}}
 }
 
