@@ -184,7 +184,7 @@ func TestNameThatAForeignVMHas(t *testing.T) {
 	}
 	m := w.apply("vm", func(d *spec.Document) { d.Spec.Destination.VMName = "taken" })
 	w.engine()
-	m = w.rests(m.UID, "Blocked", "taken", "target.name.taken")
+	m = w.rests(m.UID, "Decision", "virtualmachine taken exists")
 	if p := w.host.Counters().Calls["ShutdownGuest"]; p != 0 {
 		t.Error("the source was touched before the rules passed")
 	}
@@ -201,7 +201,7 @@ func TestClusterThatRefuses(t *testing.T) {
 		sub := *w
 		sub.t = t
 		m := sub.apply("vm", func(d *spec.Document) { d.Spec.Destination.Namespace = "nowhere" })
-		m = sub.rests(m.UID, "Blocked", "nowhere", "target.namespace")
+		m = sub.rests(m.UID, "Decision", "namespace nowhere does not exist")
 		sub.cancelled(m)
 	})
 	t.Run("quota exceeded at creation", func(t *testing.T) {
