@@ -24,13 +24,15 @@ type ruleCases struct {
 }
 
 // each evaluates the good VM as it is in each situation, and gives the rule's findings.
-func (c ruleCases) each(t *testing.T, s situations, judge func(t *testing.T, name string, hits []preflight.Finding)) {
+func (c ruleCases) each(t *testing.T, what string, s situations, judge func(t *testing.T, name string, hits []preflight.Finding)) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(s)) {
-		f := good()
-		s[name](&f)
-		all := preflight.Evaluate(f)
-		judge(t, name, slices.DeleteFunc(all, func(h preflight.Finding) bool { return h.Rule != c.rule }))
+		t.Run(what+"/"+name, func(t *testing.T) {
+			f := good()
+			s[name](&f)
+			all := preflight.Evaluate(f)
+			judge(t, name, slices.DeleteFunc(all, func(h preflight.Finding) bool { return h.Rule != c.rule }))
+		})
 	}
 }
 

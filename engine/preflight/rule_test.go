@@ -1,9 +1,11 @@
 package preflight_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"landfall/engine/machine"
 	"landfall/engine/preflight"
@@ -66,7 +68,7 @@ func TestRules(t *testing.T) {
 			if len(c.fires) == 0 || len(c.silent) == 0 {
 				t.Error("needs a case that fires and one that is near to it and does not")
 			}
-			c.each(t, c.fires, func(t *testing.T, name string, hits []preflight.Finding) {
+			c.each(t, "fires", c.fires, func(t *testing.T, name string, hits []preflight.Finding) {
 				if len(hits) == 0 || hits[0].Unchecked || hits[0].Found == "" || hits[0].Subject == "" {
 					t.Errorf("%s: got %+v", name, hits)
 					return
@@ -79,12 +81,12 @@ func TestRules(t *testing.T) {
 					t.Errorf("%s: level %s, want %s", name, hits[0].Level, want)
 				}
 			})
-			c.each(t, c.silent, func(t *testing.T, name string, hits []preflight.Finding) {
+			c.each(t, "does not", c.silent, func(t *testing.T, name string, hits []preflight.Finding) {
 				if len(hits) > 0 {
 					t.Errorf("%s: got %+v", name, hits)
 				}
 			})
-			c.each(t, c.unknown, func(t *testing.T, name string, hits []preflight.Finding) {
+			c.each(t, "could not be checked", c.unknown, func(t *testing.T, name string, hits []preflight.Finding) {
 				if len(hits) == 0 || !hits[0].Unchecked || hits[0].Level != preflight.Decide || !strings.HasPrefix(hits[0].Found, "could not check: ") {
 					t.Errorf("%s: not said to be unchecked, for a person to decide: %+v", name, hits)
 				}
@@ -106,13 +108,18 @@ func TestUnknownFactsHaveCases(t *testing.T) {
 		unchecked[c.rule] = len(c.unknown) > 0
 	}
 	for _, fact := range []string{targets.FactAccess, targets.FactKubeVirt, targets.FactCDI, targets.FactNamespace, targets.FactClasses, targets.FactCapacity,
-		targets.FactNetworks, targets.FactMACs, targets.FactName, targets.FactKVM, targets.FactQuota} {
+		targets.FactNetworks, targets.FactMACs, targets.FactName, targets.FactKVM, targets.FactQuota, targets.FactLimits, targets.FactOverhead,
+		targets.FactPods, targets.FactServices, targets.FactNodes, targets.FactPreferences, targets.FactInstancetypes} {
 		f := good()
 		f.Spec.Network.Mappings[0].Type, f.Spec.Network.Mappings[0].Name = "Multus", "lan"
 		f.Target.Networks = map[string]bool{"vms/lan": true}
 		if fact == targets.FactNetworks {
 			f.Target.Networks = nil
 		}
+		if f.Spec.Destination.Preference, f.Spec.Destination.Instancetype = "p", "i"; fact == targets.FactPreferences {
+			f.Spec.Destination.Instancetype = ""
+		}
+		f.Spec.Source.Address = "192.0.2.1"
 		f.Target.Unknown[fact] = "forbidden"
 		said := false
 		for _, h := range preflight.Evaluate(f) {
@@ -224,6 +231,20 @@ func TestWorstAndCount(t *testing.T) {
 	}
 }
 
+// BenchmarkInventory gives the first view of a whole inventory, as a console that is opened needs it.
+func BenchmarkInventory(b *testing.B) {
+	f := good()
+	const vms = 5000
+	for b.Loop() {
+		for range vms {
+			preflight.Inventory(f.VM, f.Spec)
+		}
+	}
+	if per := b.Elapsed() / time.Duration(b.N); per > 5*time.Second {
+		b.Errorf("%s for %d VMs, want at most 5s", per, vms)
+	}
+}
+
 // BenchmarkEvaluate judges one VM of the largest kind by every rule; the console does so for each VM of a list.
 func BenchmarkEvaluate(b *testing.B) {
 	f := good()
@@ -233,7 +254,15 @@ func BenchmarkEvaluate(b *testing.B) {
 	for range 9 {
 		f.VM.NICs = append(f.VM.NICs, f.VM.NICs[0])
 	}
+	for i := range 5000 {
+		n := good().VM
+		n.Ref.MoRef, n.DiskList[0].Path = fmt.Sprintf("vm-%d", i+10), fmt.Sprintf("[ds1] %d/%d.vmdk", i, i)
+		f.Neighbours = append(f.Neighbours, n)
+	}
 	for b.Loop() {
 		preflight.Evaluate(f)
+	}
+	if per := b.Elapsed() / time.Duration(b.N); per > 50*time.Millisecond {
+		b.Errorf("%s for one VM, want at most 50ms", per)
 	}
 }
