@@ -88,6 +88,21 @@ type VM struct {
 	NICs            []NIC    `json:"nics,omitempty"`     // by device key
 	Devices         []Device `json:"devices,omitempty"`  // what is not moved
 	ConfigPath      string   `json:"configPath,omitempty"`
+	// Autostart: the host would start the VM by itself.
+	Autostart bool `json:"autostart,omitempty"`
+	// DiskUUIDs: the guest sees the disks' serial numbers (disk.EnableUUID).
+	DiskUUIDs bool `json:"diskUUIDs,omitempty"`
+	// BootDisks are the device keys of the disks that the VM's own boot order names, in its order; none: it names none.
+	BootDisks []int32 `json:"bootDisks,omitempty"`
+	// GuestDisks are the guest's mounted file systems, as its tools tell.
+	GuestDisks []GuestDisk `json:"guestDisks,omitempty"`
+}
+
+// GuestDisk is a file system of the guest.
+type GuestDisk struct {
+	Path     string `json:"path"` // where it is mounted: "/", "/boot", "C:\\"
+	Capacity int64  `json:"capacity"`
+	Free     int64  `json:"free"`
 }
 
 // Bus is the kind of controller that a disk hangs on.
