@@ -25,8 +25,9 @@ func NamesOf(vm machine.VM, s spec.Spec) Names {
 		n.Volumes = append(n.Volumes, VolumeName(n.VM, i))
 	}
 	for _, nic := range vm.NICs {
-		if _, mapped := s.NetworkFor(nic); mapped && s.KeepMAC() && nic.MAC != "" {
-			n.MACs = append(n.MACs, NormalMAC(nic.MAC))
+		mac, ok := CardMAC(nic.MAC)
+		if _, mapped := s.NetworkFor(nic); mapped && ok && s.KeepMAC() && !slices.Contains(n.MACs, mac) {
+			n.MACs = append(n.MACs, mac)
 		}
 	}
 	return n
@@ -45,7 +46,7 @@ func (p Plan) Names() Names {
 type Collision struct {
 	Kind  string // "name", "volume" or "mac"
 	Value string // "vms/web-01"; a hardware address is the whole cluster's
-	VMs   []int  // indices of those that take it, in order; one VM twice where it collides with itself
+	VMs   []int  // indices of those that take it, in order
 }
 
 // Collisions finds what two VMs of one plan would both take, in a stable order. A hardware address collides across
@@ -74,6 +75,15 @@ func Collisions(list []Names) []Collision {
 		return cmp.Or(cmp.Compare(rank(a.Kind), rank(b.Kind)), cmp.Compare(a.Value, b.Value))
 	})
 	return found
+}
+
+// CardMAC gives a hardware address in lower case with colons; false where it cannot be one card's.
+func CardMAC(s string) (string, bool) {
+	hw, err := net.ParseMAC(strings.TrimSpace(s))
+	if err != nil || len(hw) != 6 || hw[0]&1 != 0 || slices.Max(hw) == 0 {
+		return "", false
+	}
+	return hw.String(), true
 }
 
 // NormalMAC gives a hardware address as clusters compare it: lower case with colons. What is none is only lowered.

@@ -2,7 +2,6 @@ package kubevirt
 
 import (
 	"fmt"
-	"net"
 	"slices"
 
 	virt "kubevirt.io/api/core/v1"
@@ -49,15 +48,10 @@ func (r *rendering) mac(i int, n machine.NIC) string {
 	if !r.in.Spec.KeepMAC() || n.MAC == "" {
 		return ""
 	}
-	hw, err := net.ParseMAC(n.MAC)
-	if err != nil || len(hw) != 6 {
-		r.note("NIC %d: %q is not a hardware address: the cluster makes a new one", i, bounded(n.MAC, 64))
-		return ""
-	}
-	mac := hw.String()
+	mac, ok := targets.CardMAC(n.MAC)
 	switch {
-	case hw[0]&1 != 0 || mac == "00:00:00:00:00:00":
-		r.note("NIC %d: %s is no address of a single card: the cluster makes a new one", i, mac)
+	case !ok:
+		r.note("NIC %d: %q is no hardware address of a card: the cluster makes a new one", i, bounded(n.MAC, 64))
 		return ""
 	case slices.Contains(r.macs, mac):
 		r.note("NIC %d: %s is another NIC's of this VM already: the cluster makes a new one", i, mac)
