@@ -36,6 +36,7 @@ func (l *lookup) nodes(ctx context.Context) error {
 	})
 	l.done(targets.FactNodes, err)
 	if err != nil {
+		l.pods.see(nil, err)
 		return err
 	}
 	l.pods.see(pods, nil)

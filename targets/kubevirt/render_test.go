@@ -2,17 +2,11 @@ package kubevirt
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
-
 	"landfall/engine/fault"
 	"landfall/engine/machine"
-	"landfall/engine/secret"
 	"landfall/engine/spec"
 	"landfall/targets"
 )
@@ -54,99 +48,6 @@ func plain() targets.Input {
 			"files": {VolumeMode: "Filesystem", AccessModes: []string{"ReadWriteOnce"}, Overhead: 0.06, WaitForFirstConsumer: true},
 		},
 		Digests: []string{"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
-	}
-}
-
-func TestRenderWhole(t *testing.T) {
-	with := func(change func(*targets.Input)) targets.Input {
-		in := plain()
-		change(&in)
-		return in
-	}
-	for _, c := range []struct {
-		name string
-		in   targets.Input
-	}{
-		{"linux", plain()},
-		{"windows-efi-secureboot-tpm", with(func(in *targets.Input) {
-			in.VM.Name, in.VM.GuestID = "Büro Server", "windows2019srv_64Guest"
-			in.VM.Firmware, in.VM.SecureBoot, in.VM.TPM = "efi", true, true
-			in.Spec.Destination.Preference = "windows.2k19"
-		})},
-		{"three-disks", with(func(in *targets.Input) {
-			in.VM.DiskList = append(in.VM.DiskList,
-				machine.Disk{Key: 2001, Bus: machine.SCSI, Unit: 1, Capacity: 40*gib + 512, Datastore: "nfs", UUID: "6000C29a-1b2c-3d4e-5f60-718200000001"},
-				machine.Disk{Key: 15000, Bus: machine.SATA, Capacity: 1 * gib, Datastore: "nfs"})
-			in.Digests = append(in.Digests, "", "")
-		})},
-		{"unknown-guest", with(func(in *targets.Input) { in.VM.GuestID = "otherGuest64" })},
-		{"old-linux-converted", with(func(in *targets.Input) {
-			in.VM.GuestID, in.Spec.Strategy.Conversion = "rhel5_64Guest", spec.ConvertVirtV2V
-		})},
-		{"no-nics", with(func(in *targets.Input) { in.VM.NICs = nil })},
-		{"two-nics-one-down-no-macs", with(func(in *targets.Input) {
-			no := false
-			in.Spec.PreserveMACAddress = &no
-			in.VM.NICs = append(in.VM.NICs, machine.NIC{Key: 4001, MAC: "00:50:56:00:00:02", Network: "Backup"})
-		})},
-		{"odd-cpus-asked-efi", with(func(in *targets.Input) {
-			in.VM.CPUs, in.VM.CoresPerSocket = 6, 4
-			in.Spec.Destination.Firmware = "efi"
-		})},
-		{"instancetype", with(func(in *targets.Input) {
-			in.Spec.Destination.Instancetype, in.Spec.Destination.Preference = "u1.medium", "debian"
-		})},
-		{"long-non-ascii-hostile", with(func(in *targets.Input) {
-			in.VM.Name = "\x1b[31m服务器\u202e" + strings.Repeat("x", 80)
-			in.VM.BIOSUUID = "not a uuid"
-			in.VM.Devices = []machine.Device{{Kind: "serial", Label: "port\r\n1"}}
-			in.VM.Pinned = []string{"CPU affinity 0-3"}
-			in.VM.NICs = append(in.VM.NICs, machine.NIC{Label: "Network adapter 2"})
-		})},
-		{"pull-qcow2", with(func(in *targets.Input) {
-			in.Formats = []string{"qcow2"}
-			in.Pull = []*targets.Pull{{URL: "https://10.0.0.5:8443/a/disk-0", Username: "u", Password: secret.New("hidden"), CA: []byte("ca")}}
-		})},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p, err := Render(c.in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := Render(c.in)
-			if err != nil || again.Manifest != p.Manifest || again.Fingerprint != p.Fingerprint {
-				t.Errorf("rendered twice, it differs (%v)", err)
-			}
-			head, err := yaml.Marshal(struct {
-				Volumes []targets.Volume `json:"volumes"`
-				Notes   []string         `json:"notes"`
-			}{p.Volumes, p.Notes})
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden(t, c.name+".yaml", p.Manifest+"---\n"+string(head))
-		})
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", path, d)
 	}
 }
 

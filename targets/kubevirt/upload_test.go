@@ -22,7 +22,6 @@ import (
 
 	"landfall/engine/delivery"
 	"landfall/engine/fault"
-	"landfall/engine/machine"
 	"landfall/engine/spec"
 	"landfall/targets"
 	"landfall/targets/kubesim"
@@ -264,36 +263,6 @@ func TestPullOfWhatIsNotThere(t *testing.T) {
 		t.Errorf("the volume is %+v", st)
 	}
 	t.Log(st.Waiting)
-}
-
-// A rendered plan of every shape is taken by the cluster's own admission.
-func TestGoldenMachinesAreAdmitted(t *testing.T) {
-	s := start(t, kubesim.Config{})
-	k := dial(t, s, nil)
-	for i, id := range []string{"debian12_64Guest", "windows2019srv_64Guest", "otherGuest64"} {
-		for _, firmware := range []string{"bios", "efi"} {
-			in := targets.Input{Owner: owner, VM: machine.VM{
-				Summary:  machine.Summary{Name: id + "-" + firmware, GuestID: id, CPUs: int32(1 + i), MemoryMiB: 512},
-				Firmware: firmware, SecureBoot: firmware == "efi", TPM: firmware == "efi", BIOSUUID: "423efd65-a73d-e159-a56d-dd25289f8b0c",
-				DiskList: []machine.Disk{{Bus: machine.SCSI, Capacity: 1 << 30, Datastore: "d"}},
-				NICs:     []machine.NIC{{MAC: "00:50:56:00:00:0" + string(rune('1'+i)), Network: "n", StartConnected: i != 1}},
-			}, Spec: spec.Spec{
-				Storage: spec.Storage{Mappings: []spec.StorageMapping{{Datastore: "*", StorageClass: "fast"}}},
-				Network: spec.Network{Mappings: []spec.NetworkMapping{{PortGroup: "*", Type: "Pod", Binding: "masquerade"}}},
-			}}
-			p, err := kubevirt.Render(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := k.ApplyMachine(t.Context(), owner, p); err != nil {
-				t.Errorf("%s: %v", p.Name, err)
-				continue
-			}
-			if m, err := k.Machine(t.Context(), owner, p); err != nil || !m.Matches {
-				t.Errorf("%s: as applied it is %+v, %v", p.Name, m, err)
-			}
-		}
-	}
 }
 
 // A proxy that takes nothing more is not waited for without end.

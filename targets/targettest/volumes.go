@@ -18,6 +18,9 @@ func facts(t *testing.T, f Fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, fact := range []string{targets.FactPods, targets.FactServices} {
+		delete(q.Unknown, fact) // not every cluster tells its own addresses
+	}
 	if len(q.Unknown) > 0 || len(q.Denied) > 0 {
 		t.Errorf("unknown %v, denied %v", q.Unknown, q.Denied)
 	}
