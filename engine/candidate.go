@@ -116,6 +116,19 @@ func (e *Engine) facts(ctx context.Context, w outside, c candidate) (preflight.F
 	host := e.Host(ctx, c.options)
 	host.Needed, host.Largest = staged(c)
 	f.Host = &host
+	if p, ok := src.(sources.Prober); ok {
+		probe, err := p.Probe(ctx, c.vm)
+		if err != nil && fault.ClassOf(err) != fault.Blocked {
+			return f, err
+		}
+		if err != nil {
+			probe.Unknown = map[string]string{}
+			for _, group := range []string{sources.KnownPrivileges, sources.KnownHost, sources.KnownPorts, sources.KnownReaders, sources.KnownRoom} {
+				probe.Unknown[group] = err.Error()
+			}
+		}
+		f.Probe = &probe
+	}
 	f.Offers = map[string]bool{}
 	if _, ok := src.(sources.Live); ok {
 		f.Offers[preflight.EnableTracking] = true

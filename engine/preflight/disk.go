@@ -3,6 +3,8 @@ package preflight
 import (
 	"fmt"
 	"landfall/engine/machine"
+	"landfall/engine/spec"
+	"strings"
 )
 
 var diskRules = []Rule{
@@ -59,16 +61,65 @@ var diskRules = []Rule{
 		eachDisk(func(d machine.Disk) string {
 			return when(d.Capacity > 0 && d.Capacity%(1<<20) != 0, fmt.Sprintf("%d bytes", d.Capacity))
 		})},
-	{"source.reader", Blocker, "No reader can read this disk as it is now.", "A chain: remove the VM's snapshots and consolidate its disks. A raw device: convert it to a virtual disk (vmkfstools -i).",
-		eachDisk(func(d machine.Disk) string {
-			switch {
-			case d.Parent || d.Backing == machine.SparseDelta:
-				return "reader folder: the disk is a chain of files (" + d.Path + ")"
-			case d.Backing == machine.RDMVirtual:
-				return "reader folder: the disk is a raw device and no file (" + d.Path + ")"
+	{"disk.serial", Info, "The guest sees serial numbers (disk.EnableUUID): KubeVirt's are at most 20 characters long.", "",
+		func(f Facts) (hits []hit) {
+			for i, d := range f.VM.DiskList {
+				if f.VM.DiskUUIDs && len(d.UUID) > maxSerial {
+					hits = append(hits, hit{subject: diskName(i, d), found: fmt.Sprintf("serial %s is cut to %s", d.UUID, d.UUID[:maxSerial])})
+				}
 			}
-			return ""
-		})},
+			return hits
+		}},
+	{"disk.boot", Decide, "Which of several disks the guest boots from is not known; the wrong one leaves it without an operating system.", "Say it in spec.destination.bootDisk.",
+		bootDisk},
+	{"disk.guest.freespace", Decide, "A conversion writes drivers and a boot image into the guest's file systems. A warning where nothing is converted.", "Free room in the guest.",
+		guestRoom},
+}
+
+// maxSerial is how long a disk's serial number is at most in KubeVirt.
+const maxSerial = 20
+
+// bootDisk finds out whether it is known which disk is booted.
+func bootDisk(f Facts) []hit {
+	chosen := f.Spec.Destination.BootDisk
+	i, candidates := f.VM.Boot(chosen)
+	switch {
+	case i < 0:
+		return []hit{{subject: "vm", level: Blocker, found: "spec.destination.bootDisk: there is no disk at " + chosen}}
+	case len(candidates) < 2:
+		return nil
+	}
+	return []hit{{subject: "vm", found: "may boot from " + strings.Join(candidates, ", ") + ": the source does not say which", remedy: &Remedy{
+		ID: ChooseBoot, Label: "Choose the boot disk", Choices: candidates, Effect: "the chosen disk is the first that the VM tries in the cluster"}}}
+}
+
+// least is the free room that a conversion needs, by where the file system is mounted.
+func least(path string) int64 {
+	switch strings.ToUpper(strings.TrimRight(path, `\/`)) {
+	case "", "C:":
+		return 100 << 20
+	case "/BOOT":
+		return 50 << 20
+	}
+	return 10 << 20
+}
+
+func guestRoom(f Facts) (hits []hit) {
+	converts := f.Spec.Strategy.Conversion == spec.ConvertVirtV2V
+	if converts && len(f.VM.GuestDisks) == 0 {
+		return cannot("vm", "the guest's file systems are not known")
+	}
+	for _, g := range f.VM.GuestDisks {
+		if g.Free >= least(g.Path) {
+			continue
+		}
+		h := hit{subject: "guest " + g.Path, found: fmt.Sprintf("%s free of %s, %s needed", size(g.Free), size(g.Capacity), size(least(g.Path)))}
+		if !converts {
+			h.level = Warning
+		}
+		hits = append(hits, h)
+	}
+	return hits
 }
 
 func when(cond bool, found string) string {

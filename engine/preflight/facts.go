@@ -25,6 +25,8 @@ type Facts struct {
 	Now time.Time
 	// Host is what the machine of the engine offers.
 	Host *Host
+	// Probe is what was found out about the source for this VM; nil: it was not probed.
+	Probe *sources.Capabilities
 	// Offers are the remedies outside the document that the drivers of source and target can do.
 	Offers map[string]bool
 	// TargetFailure says why Target is nil although it was looked for; then nothing can start.

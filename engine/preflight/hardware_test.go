@@ -1,9 +1,12 @@
 package preflight_test
 
 import (
+	"time"
+
 	"landfall/engine/machine"
 	"landfall/engine/preflight"
 	"landfall/engine/spec"
+	"landfall/sources"
 	"landfall/targets"
 )
 
@@ -15,6 +18,33 @@ func tools(s machine.Tools) func(*preflight.Facts) { return vm(func(v *machine.V
 
 func backing(b machine.Backing) func(*preflight.Facts) {
 	return disk(func(d *machine.Disk) { d.Backing = b })
+}
+
+// noon is when it is judged.
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// probe has a source that was probed and has nothing to say.
+func probe(change func(*sources.Capabilities)) func(*preflight.Facts) {
+	return func(f *preflight.Facts) {
+		f.Now = noon
+		f.Probe = &sources.Capabilities{Status: "green", Ports: []sources.Port{{Address: "esx1:443", For: "API"}}, Certificate: sources.Certificate{Seen: "aa"},
+			Room: map[string]int64{"ds1": 100 << 30}, Unknown: map[string]string{}}
+		if change != nil {
+			change(f.Probe)
+		}
+	}
+}
+
+func notProbed(group string) situations {
+	return situations{"may not be looked up": probe(func(c *sources.Capabilities) { c.Unknown[group] = "no permission" })}
+}
+
+func twoControllers(f *preflight.Facts) {
+	f.VM.DiskList = append(f.VM.DiskList, machine.Disk{Key: 15000, Bus: machine.SATA, Capacity: 1 << 30, Backing: machine.Flat, Datastore: "ds1", Path: "[ds1] web/web_1.vmdk", ChangeID: "52 3d/1"})
+}
+
+func guestDisk(path string, free int64) func(*preflight.Facts) {
+	return vm(func(v *machine.VM) { v.GuestDisks = []machine.GuestDisk{{Path: path, Capacity: 20 << 30, Free: free}} })
 }
 
 func guest(id string) func(*preflight.Facts) { return vm(func(v *machine.VM) { v.GuestID = id }) }
@@ -100,6 +130,7 @@ var vmCases = []ruleCases{
 		"warm":    both(warm, vm(func(v *machine.VM) { v.SnapshotNames = []string{"before"} })),
 	}, levels: map[string]preflight.Level{"warm": preflight.Blocker}, silent: situations{"none": asItIs, "none, warm": warm}},
 	{rule: "vm.consolidation", fires: situations{"needed": vm(func(v *machine.VM) { v.Consolidate = true })}, silent: situations{"not needed": asItIs}},
+	{rule: "vm.autostart", fires: situations{"on": vm(func(v *machine.VM) { v.Autostart = true })}, silent: situations{"off": asItIs}},
 	{rule: "vm.duplicate.uuid", fires: situations{"a clone": neighbour(func(v *machine.VM) { v.BIOSUUID = "42AB" })},
 		silent: situations{"nobody else": asItIs, "another's": neighbour(func(v *machine.VM) { v.BIOSUUID = "43" }), "itself": neighbour(func(v *machine.VM) { v.BIOSUUID, v.Ref = "42ab", machine.Ref{MoRef: "vm-1"} })}},
 	{rule: "vm.migrating.elsewhere", fires: situations{
@@ -162,9 +193,48 @@ var diskCases = []ruleCases{
 		silent:  situations{"ESXi 6.5": both(warm, both(large, version("6.5.0"))), "small": both(warm, version("5.5.0")), "cold": both(large, version("5.5.0"))},
 		unknown: situations{"no release": both(warm, both(large, version("")))}},
 	{rule: "disk.size.align", fires: situations{"half a MiB": disk(func(d *machine.Disk) { d.Capacity += 1 << 19 })}, silent: situations{"whole MiB": asItIs}},
-	{rule: "source.reader", fires: situations{
+	{rule: "disk.serial", fires: situations{"shown": both(vm(func(v *machine.VM) { v.DiskUUIDs = true }), disk(func(d *machine.Disk) { d.UUID = "6000C29a-1234-5678-9abc-def012345678" }))},
+		silent: situations{"not shown": disk(func(d *machine.Disk) { d.UUID = "6000C29a-1234-5678-9abc-def012345678" }),
+			"short": both(vm(func(v *machine.VM) { v.DiskUUIDs = true }), disk(func(d *machine.Disk) { d.UUID = "short" }))}},
+	{rule: "disk.boot", fires: situations{"two controllers": twoControllers, "no such place": func(f *preflight.Facts) { f.Spec.Destination.BootDisk = "sata1:4" },
+		"the order names what is gone": both(twoControllers, vm(func(v *machine.VM) { v.BootDisks = []int32{9999} }))},
+		levels: map[string]preflight.Level{"no such place": preflight.Blocker},
+		silent: situations{"one disk": asItIs, "one controller": disks(3), "chosen": both(twoControllers, func(f *preflight.Facts) { f.Spec.Destination.BootDisk = "sata0:0" }),
+			"the VM's own order": both(twoControllers, vm(func(v *machine.VM) { v.BootDisks = []int32{15000} }))}},
+	{rule: "disk.guest.freespace", fires: situations{
+		"root full": both(guestDisk("/", 99<<20), converts(spec.ConvertVirtV2V, nil)), "boot full": both(guestDisk("/boot", 49<<20), converts(spec.ConvertVirtV2V, nil)),
+		"C: full": both(guestDisk(`C:\`, 99<<20), converts(spec.ConvertVirtV2V, nil)), "another full": both(guestDisk("/data", 9<<20), converts(spec.ConvertVirtV2V, nil)),
+		"not converted": guestDisk("/", 1),
+	}, levels: map[string]preflight.Level{"not converted": preflight.Warning}, silent: situations{
+		"just enough": both(guestDisk("/", 100<<20), converts(spec.ConvertVirtV2V, nil)), "another just enough": both(guestDisk("/data", 10<<20), converts(spec.ConvertVirtV2V, nil)), "not known, not converted": asItIs,
+	}, unknown: situations{"not known": converts(spec.ConvertVirtV2V, nil)}},
+	{rule: "source.privileges", fires: situations{"one missing": probe(func(c *sources.Capabilities) { c.Missing = []string{"VirtualMachine.Interact.PowerOff"} })},
+		silent: situations{"all there": probe(nil)}, unknown: notProbed(sources.KnownPrivileges)},
+	{rule: "source.maintenance", fires: situations{"in maintenance": probe(func(c *sources.Capabilities) { c.Maintenance = true })}, silent: situations{"at work": probe(nil)}, unknown: notProbed(sources.KnownHost)},
+	{rule: "source.host.status", fires: situations{"yellow": probe(func(c *sources.Capabilities) { c.Status = "yellow" }), "red": probe(func(c *sources.Capabilities) { c.Status = "red" }), "gray": probe(func(c *sources.Capabilities) { c.Status = "gray" })},
+		levels: map[string]preflight.Level{"red": preflight.Decide}, silent: situations{"green": probe(nil)},
+		unknown: situations{"not given": probe(func(c *sources.Capabilities) { c.Status = "" }), "may not be looked up": notProbed(sources.KnownHost)["may not be looked up"]}},
+	{rule: "source.ports", fires: situations{"closed": probe(func(c *sources.Capabilities) { c.Ports[0].Failure = "connection refused" })}, silent: situations{"open": probe(nil)}, unknown: notProbed(sources.KnownPorts)},
+	{rule: "source.certificate", fires: situations{
+		"changed": probe(func(c *sources.Capabilities) {
+			c.Certificate.Failure, c.Certificate.Wanted = "it is another than the pinned one", "bb"
+		}),
+		"expired": probe(func(c *sources.Capabilities) { c.Certificate.Expires = noon }),
+		"expired, but pinned": probe(func(c *sources.Capabilities) {
+			c.Certificate.Expires, c.Certificate.Wanted = noon.Add(-time.Hour), "aa"
+		}),
+	}, levels: map[string]preflight.Level{"expired, but pinned": preflight.Warning}, silent: situations{"trusted": probe(nil), "expires later": probe(func(c *sources.Capabilities) { c.Certificate.Expires = noon.Add(time.Second) })}},
+	{rule: "source.space.snapshot", fires: situations{"too little": both(warm, probe(func(c *sources.Capabilities) { c.Room["ds1"] = 1<<30 - 1 }))},
+		silent:  situations{"enough": both(warm, probe(nil)), "cold": probe(func(c *sources.Capabilities) { c.Room["ds1"] = 0 })},
+		unknown: situations{"not told": both(warm, probe(func(c *sources.Capabilities) { c.Room = nil })), "may not be looked up": both(warm, notProbed(sources.KnownRoom)["may not be looked up"])}},
+	{rule: "source.reader", unknown: notProbed(sources.KnownReaders), fires: situations{
+		"every reader refused": both(disk(func(d *machine.Disk) { d.Parent = true }), probe(func(c *sources.Capabilities) {
+			c.Readers = []sources.Reading{{Disk: 2000, Reader: "folder", Said: "a chain"}, {Disk: 2000, Reader: "export", Said: "forbidden"}}
+		})),
 		"on a snapshot": disk(func(d *machine.Disk) { d.Parent = true }), "sparse": backing(machine.SparseDelta), "raw device": backing(machine.RDMVirtual),
-	}, silent: situations{"flat": asItIs, "other rules say it": backing(machine.RDMPhysical)}},
+	}, silent: situations{"flat": asItIs, "other rules say it": backing(machine.RDMPhysical), "a chain that one reader reads": both(disk(func(d *machine.Disk) { d.Parent = true }), probe(func(c *sources.Capabilities) {
+		c.Readers = []sources.Reading{{Disk: 2000, Reader: "folder", Said: "a chain"}, {Disk: 2000, Reader: "export", Works: true}}
+	}))}},
 }
 
 func disks(n int) func(*preflight.Facts) {

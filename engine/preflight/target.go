@@ -5,24 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"landfall/engine/machine"
 	"landfall/targets"
 )
-
-var sourceRules = []Rule{
-	{"source.license", Warning, "The source's licence refuses changes by its API, so the VM cannot be powered off from here: a blocker until it is off.", "Shut the VM down in the host's own client, then check again; reading its disks goes on working.",
-		func(f Facts) []hit {
-			switch {
-			case f.Source == nil:
-				return cannot("source", "the source was not looked at")
-			case f.Source.ReadOnly == "":
-				return nil
-			case f.VM.Power == machine.Off:
-				return one(true, "source", f.Source.ReadOnly)
-			}
-			return []hit{{subject: "source", found: f.Source.ReadOnly, level: Blocker}}
-		}},
-}
 
 var targetRules = []Rule{
 	{"target.reach", Blocker, "Nothing is known of the cluster.", "Check kubeconfig, context, network and credentials; then check again.",

@@ -107,6 +107,8 @@ var vmRules = []Rule{
 			return []hit{{subject: "vm", found: "consolidation is needed", remedy: &Remedy{ID: Consolidate, Label: "Consolidate", Outside: true,
 				Effect: "the source merges the left-over delta files into the disks; it may take long, and a running VM may stand still for a moment"}}}
 		}},
+	{"vm.autostart", Warning, "The host starts the VM by itself, after a restart of the host or at once: then both run.", "Take it out of the host's automatic start.",
+		func(f Facts) []hit { return one(f.VM.Autostart, "vm", "is started with its host") }},
 	{"vm.duplicate.uuid", Warning, "Another VM of the source has the same BIOS UUID: tools that know a VM by it take one for the other. Here it is known by its id and its instance UUID.", "Give one of the two a new UUID, where anything else relies on it.",
 		func(f Facts) []hit {
 			if f.VM.BIOSUUID == "" {
