@@ -47,6 +47,7 @@ var Accesses = []Access{
 	{Group: "instancetype.kubevirt.io", Resource: "virtualmachineinstancetypes", Verbs: []string{"list"}, Optional: true, Why: "offer instance types"},
 	{Group: "subresources.kubevirt.io", Resource: "virtualmachineinstances/guestosinfo", Verbs: []string{"get"}, Optional: true, Why: "show what the guest agent tells"},
 	{Resource: "namespaces", Verbs: []string{"get"}, Cluster: true, Optional: true, Why: "see that the namespace exists"},
+	{Resource: "namespaces", Verbs: []string{"create"}, Cluster: true, Optional: true, Why: "make the namespace where a person asks for it"},
 	{Resource: "nodes", Verbs: []string{"list"}, Cluster: true, Optional: true, Why: "see which nodes offer /dev/kvm"},
 	{Group: "k8s.cni.cncf.io", Resource: "network-attachment-definitions", Verbs: []string{"get", "list"}, Cluster: true, Optional: true, Why: "networks of the namespace default, and of others that a mapping names"},
 	{Group: "instancetype.kubevirt.io", Resource: "virtualmachineclusterpreferences", Verbs: []string{"list"}, Cluster: true, Optional: true, Why: "find the preference of a guest"},

@@ -15,6 +15,11 @@ func (r *rendering) disks(s *virt.VirtualMachineInstanceSpec) {
 	if len(r.in.VM.DiskList) > 0 {
 		r.note("disks are on %s: %s", bus, r.guest.why)
 	}
+	boot, _ := r.in.VM.Boot(r.in.Spec.Destination.BootDisk)
+	if boot < 0 {
+		r.fail("spec.destination.bootDisk: there is no disk at %s", r.in.Spec.Destination.BootDisk)
+		return
+	}
 	serials := map[string]bool{}
 	for i, d := range r.in.VM.DiskList {
 		v, ok := r.volume(i, d)
@@ -27,7 +32,7 @@ func (r *rendering) disks(s *virt.VirtualMachineInstanceSpec) {
 			Name: name, Serial: serial(d, i, serials),
 			DiskDevice: virt.DiskDevice{Disk: &virt.DiskTarget{Bus: virt.DiskBus(bus)}},
 		}
-		if i == 0 {
+		if i == boot {
 			first := uint(1)
 			disk.BootOrder = &first
 		}

@@ -39,8 +39,8 @@ func roles() string {
 	var b strings.Builder
 	b.WriteString(`# What Landfall's user may do in the cluster. Written from the code: go test ./targets/kubevirt -run TestRoles -update
 #
-# The Role is needed, in every namespace that VMs are moved to. The ClusterRole only reads: without a line of it a fact stays
-# unknown, and a person is asked instead.
+# The Role is needed, in every namespace that VMs are moved to. The ClusterRole is for facts and ways: without a line of it a
+# fact stays unknown and a person is asked instead, or another way is taken.
 #
 #   kubectl -n NAMESPACE apply -f docs/rbac.yaml
 #   kubectl -n NAMESPACE create rolebinding landfall --role=landfall --user=USER

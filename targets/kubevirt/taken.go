@@ -2,6 +2,8 @@ package kubevirt
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,18 +35,13 @@ func (l *lookup) names(ctx context.Context) error {
 	if err := l.namesOfMachines(ctx, wanted, take); err != nil {
 		return err
 	}
-	volumes := map[string]string{} // of which VM a volume would be
-	for vm := range wanted {
-		for n := range maxDisks {
-			volumes[targets.VolumeName(vm, n)] = vm
-		}
-	}
+	volumes := volumesOf(wanted)
 	for _, k := range kinds {
 		if k.kind != "datavolume" && k.kind != "persistentvolumeclaim" {
 			continue
 		}
 		if err := l.eachName(ctx, k.gvr, func(m metav1.Object) {
-			if vm, ok := volumes[m.GetName()]; ok {
+			if vm, ok := volumes.vm(m.GetName()); ok {
 				take(vm, k.kind, m)
 			}
 		}); err != nil {
@@ -53,6 +50,36 @@ func (l *lookup) names(ctx context.Context) error {
 	}
 	l.set(func(f *targets.Facts) { f.Names, f.NameTaken = found, found[l.q.VMName] })
 	return nil
+}
+
+// volumeNames finds the VM that a volume would be of by its name. Only of VMs whose volumes' names are cut are all names kept.
+type volumeNames struct {
+	wanted map[string]bool
+	cut    map[string]string
+}
+
+func volumesOf(wanted map[string]bool) volumeNames {
+	v := volumeNames{wanted, map[string]string{}}
+	for vm := range wanted {
+		for n := range maxDisks {
+			if name := targets.VolumeName(vm, n); !strings.HasPrefix(name, vm+"-") {
+				v.cut[name] = vm
+			}
+		}
+	}
+	return v
+}
+
+func (v volumeNames) vm(volume string) (string, bool) {
+	if vm, ok := v.cut[volume]; ok {
+		return vm, true
+	}
+	i := strings.LastIndex(volume, "-disk-")
+	if i < 0 || !v.wanted[volume[:i]] {
+		return "", false
+	}
+	n, err := strconv.Atoi(volume[i+len("-disk-"):])
+	return volume[:i], err == nil && n >= 0 && n < maxDisks && targets.VolumeName(volume[:i], n) == volume
 }
 
 func (l *lookup) namesOfMachines(ctx context.Context, wanted map[string]bool, take func(vm, kind string, m metav1.Object)) error {
