@@ -128,6 +128,45 @@ func (c Client) Counters(ctx context.Context) (Counters, error) {
 	return *r.Counters, nil
 }
 
+// SetWriter lets a guest write.
+func (c Client) SetWriter(ctx context.Context, vm string, w Writer) error {
+	return c.say(ctx, "writer", order{VM: vm, Writer: &w})
+}
+
+// Write lets a guest write so many blocks now.
+func (c Client) Write(ctx context.Context, vm string, w Writer, blocks int) error {
+	if blocks <= 0 {
+		return nil
+	}
+	return c.say(ctx, "writer", order{VM: vm, Writer: &w, Count: blocks})
+}
+
+// SetTracking changes how a disk's change tracking answers.
+func (c Client) SetTracking(ctx context.Context, vm string, index int, f TrackingFaults) error {
+	return c.say(ctx, "tracking", order{VM: vm, Disk: index, Tracking: f})
+}
+
+// LoseTracking makes every change id of a VM unknown.
+func (c Client) LoseTracking(ctx context.Context, vm string) error {
+	return c.say(ctx, "losetracking", order{VM: vm})
+}
+
+// SetQuiesce says whether the guest can be brought to rest for a snapshot.
+func (c Client) SetQuiesce(ctx context.Context, vm string, works bool) error {
+	return c.say(ctx, "quiesce", order{VM: vm, Works: works})
+}
+
+// KeepDeltas lets removals of snapshots leave the deltas.
+func (c Client) KeepDeltas(ctx context.Context, vm string, removals int) error {
+	return c.say(ctx, "keepdeltas", order{VM: vm, Count: removals})
+}
+
+// DigestAt is the SHA-256 of a disk as a snapshot froze it.
+func (c Client) DigestAt(ctx context.Context, vm string, index int, name string) (string, error) {
+	r, err := c.do(ctx, "digestat", order{VM: vm, Disk: index, Name: name})
+	return r.Digest, err
+}
+
 // Digest is the SHA-256 of a disk.
 func (c Client) Digest(ctx context.Context, vm string, index int) (string, error) {
 	r, err := c.do(ctx, "digest", order{VM: vm, Disk: index})

@@ -45,6 +45,7 @@ type Config struct {
 
 	Grain        int64         `json:"grain,omitempty"`        // of the allocated map, default 1 MiB
 	AreasPerCall int           `json:"areasPerCall,omitempty"` // answers of the allocated map are cut here, default 2000
+	LeaseTimeout time.Duration `json:"leaseTimeout,omitempty"` // silence that ends an export lease, default 300 s
 	LockLinger   time.Duration `json:"lockLinger,omitempty"`   // lock files outlive the power state by this
 
 	Log io.Writer `json:"-"` // default: quiet
@@ -81,6 +82,7 @@ func (c Config) withDefaults() (Config, error) {
 	def(&c.SessionIdle, 30*time.Minute)
 	def(&c.Grain, 1<<20)
 	def(&c.AreasPerCall, 2000)
+	def(&c.LeaseTimeout, 300*time.Second)
 	if c.Log == nil {
 		c.Log = io.Discard
 	}

@@ -21,17 +21,21 @@ type control struct {
 
 // order is what a verb is about; each verb reads what it needs.
 type order struct {
-	VM       string     `json:"vm,omitempty"`
-	Name     string     `json:"name,omitempty"`
-	Power    Power      `json:"power,omitempty"`
-	Disk     int        `json:"disk,omitempty"`
-	Size     int64      `json:"size,omitempty"`
-	Offset   int64      `json:"offset,omitempty"`
-	Data     []byte     `json:"data,omitempty"`
-	Rate     int64      `json:"rate,omitempty"`
-	Shutdown Shutdown   `json:"shutdown"`
-	SOAP     *SOAPFault `json:"soap,omitempty"`
-	HTTP     *HTTPFault `json:"http,omitempty"`
+	VM       string         `json:"vm,omitempty"`
+	Name     string         `json:"name,omitempty"`
+	Power    Power          `json:"power,omitempty"`
+	Disk     int            `json:"disk,omitempty"`
+	Size     int64          `json:"size,omitempty"`
+	Offset   int64          `json:"offset,omitempty"`
+	Data     []byte         `json:"data,omitempty"`
+	Rate     int64          `json:"rate,omitempty"`
+	Shutdown Shutdown       `json:"shutdown"`
+	SOAP     *SOAPFault     `json:"soap,omitempty"`
+	HTTP     *HTTPFault     `json:"http,omitempty"`
+	Writer   *Writer        `json:"writer,omitempty"`
+	Tracking TrackingFaults `json:"tracking"`
+	Count    int            `json:"count,omitempty"`
+	Works    bool           `json:"works,omitempty"`
 }
 
 // report is what a verb answers.
@@ -86,6 +90,25 @@ func (s *Server) verb(name string, o order) (r report, err error) {
 		r.Counters = &c
 	case "digest":
 		r.Digest, err = s.Digest(o.VM, o.Disk)
+	case "digestat":
+		r.Digest, err = s.DigestAt(o.VM, o.Disk, o.Name)
+	case "writer":
+		if o.Writer == nil {
+			return r, fmt.Errorf("writer: none given")
+		}
+		if o.Count > 0 {
+			err = s.Write(o.VM, *o.Writer, o.Count)
+		} else {
+			err = s.SetWriter(o.VM, *o.Writer)
+		}
+	case "tracking":
+		err = s.SetTracking(o.VM, o.Disk, o.Tracking)
+	case "losetracking":
+		err = s.LoseTracking(o.VM)
+	case "quiesce":
+		err = s.SetQuiesce(o.VM, o.Works)
+	case "keepdeltas":
+		err = s.KeepDeltas(o.VM, o.Count)
 	case "digests":
 		r.Digests, err = s.Digests()
 	case "ping":

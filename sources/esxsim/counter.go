@@ -16,7 +16,10 @@ type Counters struct {
 	Requests     int64            `json:"requests"`     // of /folder, whatever the answer
 	Refused      map[int]int64    `json:"refused"`      // answers of /folder from 400 up, per status
 	MaxParallel  int              `json:"maxParallel"`  // most /folder requests at a time
-	Files        []FileCounters   `json:"files"`        // by path
+	Leases       int64            `json:"leases"`       // export leases made
+	// LeasesExpired are those that ended because nobody kept them alive.
+	LeasesExpired int64          `json:"leasesExpired"`
+	Files         []FileCounters `json:"files"` // by path
 }
 
 // FileCounters is what was served of one file.

@@ -13,6 +13,10 @@ type layer struct {
 	Descriptor string `json:"descriptor"` // file name in the disk's folder
 	Extent     string `json:"extent"`
 	Parent     int    `json:"parent"` // index in the disk's layers, -1 for the base
+	// Of a delta: the change id as of the snapshot that it began, and whether
+	// that snapshot is gone without it.
+	ChangeID string `json:"changeID,omitempty"`
+	Orphan   bool   `json:"orphan,omitempty"`
 }
 
 func (l layer) delta() bool { return l.Parent >= 0 }

@@ -58,7 +58,7 @@ func (s *Server) GrowDisk(vm string, index int, size int64) error {
 			}
 		}
 		d.size = size
-		d.epoch++
+		d.lose()
 		err = m.writeLayers(d)
 		ctx.Update(m.obj, []types.PropertyChange{{Name: "config.hardware.device", Val: m.currentDevices()}})
 	})
@@ -73,16 +73,10 @@ func (s *Server) WriteDisk(vm string, index int, offset int64, data []byte) erro
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if d.spec.Bare || len(d.layers) > 1 || offset < 0 || offset+int64(len(data)) > d.size {
-		return fmt.Errorf("write %d bytes at %d of disk %d of vm %q: outside the disk, no contents, or a snapshot is there", len(data), offset, index, vm)
+	if err := d.write(offset, data); err != nil {
+		return fmt.Errorf("disk %d of vm %q: %w", index, vm, err)
 	}
-	f, err := os.OpenFile(filepath.Join(d.dir(), d.layers[0].Extent), os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteAt(data, offset)
-	return err
+	return nil
 }
 
 // TakeSnapshot takes a snapshot.
@@ -91,7 +85,7 @@ func (s *Server) TakeSnapshot(vm, name string) error {
 	if err != nil {
 		return err
 	}
-	if _, fault := m.takeSnapshot(name, ""); fault != nil {
+	if _, fault := m.takeSnapshot(name, "", false); fault != nil {
 		return fmt.Errorf("take snapshot of vm %q: %T", vm, fault)
 	}
 	return nil
@@ -166,15 +160,8 @@ func (s *Server) forget(ctx *simulator.Context, m *machine) {
 // reconfigured takes over what the API has changed in the object itself.
 func (m *machine) reconfigured() {
 	m.change(func(ctx *simulator.Context) {
-		want := m.obj.Config.ChangeTrackingEnabled != nil && *m.obj.Config.ChangeTrackingEnabled
-		if want != m.tracking && m.power != On { // of a running VM only at its next stun
-			m.tracking = want
-			for _, d := range m.disks {
-				if err := m.writeLayers(d); err != nil {
-					fmt.Fprintf(m.server.cfg.Log, "change tracking of %q: %v\n", m.name, err)
-				}
-			}
-			ctx.Update(m.obj, []types.PropertyChange{{Name: "config.hardware.device", Val: m.currentDevices()}})
+		if m.power != On { // of a running VM only at its next stun
+			m.stun(ctx)
 		}
 	})
 }

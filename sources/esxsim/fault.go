@@ -22,6 +22,7 @@ type SOAPFault struct {
 	InTask bool          `json:"inTask,omitempty"` // the call succeeds, its task fails (power, snapshots, rename)
 	Delay  time.Duration `json:"delay,omitempty"`  // before the call is looked at
 	Lost   bool          `json:"lost,omitempty"`   // the call takes effect, its answer is cut off; Fault is not used
+	Forget bool          `json:"forget,omitempty"` // the call takes effect, its task is forgotten as soon as it has ended; Fault is not used
 }
 
 // HTTPFault is one line of the fault script for /folder, or for /sdk.
@@ -62,7 +63,7 @@ func (s *script) clear() {
 // soap takes the next fault that fits the call. Delays are slept here.
 func (s *script) soap(srv *Server, call *simulator.Method, inTask bool) types.BaseMethodFault {
 	f := s.takeSOAP(func(f *SOAPFault) bool {
-		return f.InTask == inTask && !f.Lost && matchMethod(f.Method, call.Name) && srv.matchVM(f.VM, call.This)
+		return f.InTask == inTask && !f.Lost && !f.Forget && matchMethod(f.Method, call.Name) && srv.matchVM(f.VM, call.This)
 	})
 	if f == nil {
 		return nil
@@ -81,6 +82,13 @@ func (s *script) soap(srv *Server, call *simulator.Method, inTask bool) types.Ba
 // lost says whether the answer of this call is to be cut off.
 func (s *script) lost(method string) bool {
 	return s.takeSOAP(func(f *SOAPFault) bool { return f.Lost && matchMethod(f.Method, method) }) != nil
+}
+
+// forgets says whether the task of this call is forgotten once it has ended.
+func (s *script) forgets(srv *Server, call *simulator.Method) bool {
+	return s.takeSOAP(func(f *SOAPFault) bool {
+		return f.Forget && matchMethod(f.Method, call.Name) && srv.matchVM(f.VM, call.This)
+	}) != nil
 }
 
 func (s *script) takeSOAP(fits func(*SOAPFault) bool) *SOAPFault {

@@ -26,6 +26,9 @@ type machine struct {
 	turn     int  // raised by every change of power, so that a late shutdown hits nothing
 	shutdown Shutdown
 	tracking bool // change tracking is active
+	writers  map[int]*writing
+	quiesce  bool // quiesced snapshots fail
+	keepDisk int  // removals of snapshots to come that leave the deltas
 	disks    []*disk
 	gone     bool // unregistered
 }
@@ -37,6 +40,12 @@ type disk struct {
 	size   int64
 	layers []layer
 	top    int // index of the layer that a running VM writes
+	deltas map[string]*delta
+
+	stamps     []uint32            // epoch of the last write, by grain; 0 for never
+	frozen     map[string][]uint32 // those of each snapshot, by the descriptor of the delta that it began
+	generation int                 // of the tracking file
+	lies       TrackingFaults
 
 	key, bus, unit int32
 	label          string
@@ -48,7 +57,11 @@ func (d *disk) dir() string { return d.store.abs(d.spec.Directory) }
 // changeID has the form of a host's: a UUID that dies with the tracking
 // file, and a sequence number.
 func (d *disk) changeID() string {
-	return fmt.Sprintf("%s/%d", spacedUUID(stableUUID(d.spec.UUID, "ctk")), d.epoch)
+	parts := []string{d.spec.UUID, "ctk"}
+	if d.generation > 0 {
+		parts = append(parts, fmt.Sprint(d.generation))
+	}
+	return fmt.Sprintf("%s/%d", spacedUUID(stableUUID(parts...)), d.epoch)
 }
 
 // chain lists the layers from the given one down to the base.

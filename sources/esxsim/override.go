@@ -93,12 +93,21 @@ func (s *Server) unwrap(ctx *simulator.Context, ref types.ManagedObjectReference
 // act runs f as the task of a call, unless the script has a fault for it.
 func (w *wrapped) act(ctx *simulator.Context, method, name string, f func() (types.AnyType, types.BaseMethodFault)) types.ManagedObjectReference {
 	s := w.m.server
-	return w.m.task(ctx, name, func() (types.AnyType, types.BaseMethodFault) {
-		if fault := s.script.soap(s, &simulator.Method{Name: method, This: w.m.ref}, true); fault != nil {
+	call := &simulator.Method{Name: method, This: w.m.ref}
+	forget := s.script.forgets(s, call)
+	task := w.m.task(ctx, name, func() (types.AnyType, types.BaseMethodFault) {
+		if fault := s.script.soap(s, call, true); fault != nil {
 			return nil, fault
 		}
 		return f()
 	})
+	if t, ok := ctx.Map.Get(task).(*simulator.Task); ok && forget {
+		go func() {
+			t.Wait()
+			s.vim.Remove(s.context(), task)
+		}()
+	}
+	return task
 }
 
 func (w *wrapped) power(want Power) func() (types.AnyType, types.BaseMethodFault) {
@@ -157,15 +166,19 @@ func (w *wrapped) DestroyTask(*simulator.Context, *types.Destroy_Task) soap.HasF
 	return &methods.Destroy_TaskBody{Fault_: simulator.Fault("", &types.NoPermission{Object: &w.m.ref, PrivilegeId: "VirtualMachine.Inventory.Delete"})}
 }
 
-// ReconfigVMTask also keeps what it changed over a restart.
+// ReconfigVMTask also keeps what it changed over a restart. Change tracking
+// is not switched while there are snapshots.
 func (w *wrapped) ReconfigVMTask(ctx *simulator.Context, req *types.ReconfigVM_Task) soap.HasFault {
+	if req.Spec.ChangeTrackingEnabled != nil && w.m.obj.Snapshot != nil {
+		return &methods.ReconfigVM_TaskBody{Fault_: simulator.Fault("", &types.InvalidState{})}
+	}
 	res := w.VirtualMachine.ReconfigVMTask(ctx, req)
 	if body, ok := res.(*methods.ReconfigVM_TaskBody); ok && body.Res != nil {
 		if t, ok := ctx.Map.Get(body.Res.Returnval).(*simulator.Task); ok {
-			go func() {
+			w.m.server.serving.Go(func() {
 				t.Wait()
 				w.m.reconfigured()
-			}()
+			})
 		}
 	}
 	return res

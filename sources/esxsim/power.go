@@ -50,6 +50,9 @@ func (m *machine) setPower(want Power) types.BaseMethodFault {
 		} else {
 			_ = os.Remove(vmss)
 		}
+		m.mu.Lock()
+		m.stun(ctx)
+		m.mu.Unlock()
 		ctx.Update(m.obj, append(m.powerChanges(want), m.guestChanges(want)...))
 		if want != On {
 			if linger := m.server.cfg.LockLinger; linger > 0 {

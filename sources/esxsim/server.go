@@ -41,6 +41,7 @@ type Server struct {
 	private map[types.ManagedObjectReference]map[*simulator.Registry]bool
 	timers  map[*time.Timer]bool
 	conns   map[net.Conn]bool
+	leases  map[string]*lease
 	cert    *tls.Certificate
 	tls     *tls.Config
 
@@ -69,7 +70,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		cfg: cfg, dir: cfg.Dir, directories: map[dsPath]bool{}, taken: map[string]bool{}, closing: make(chan struct{}),
 		byRef:   map[types.ManagedObjectReference]*machine{},
 		private: map[types.ManagedObjectReference]map[*simulator.Registry]bool{},
-		timers:  map[*time.Timer]bool{}, conns: map[net.Conn]bool{},
+		timers:  map[*time.Timer]bool{}, conns: map[net.Conn]bool{}, leases: map[string]*lease{},
 		script: script{cleared: make(chan struct{})},
 	}
 	s.counters.reset()
@@ -169,6 +170,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 		s.serveSDK(w, r)
 	case p == "/folder", strings.HasPrefix(p, "/folder/"):
 		s.serveFolder(w, r)
+	case strings.HasPrefix(p, "/nfc/"):
+		s.serveNFC(w, r)
 	default:
 		http.NotFound(w, r)
 	}
@@ -200,6 +203,11 @@ func (s *Server) Close() {
 		}
 		s.mu.Unlock()
 		s.serving.Wait()
+		for _, m := range s.machines {
+			if err := m.saveTracking(); err != nil {
+				fmt.Fprintf(s.cfg.Log, "keep change tracking: %v\n", err)
+			}
+		}
 		for _, st := range s.stores {
 			_ = st.root.Close()
 		}

@@ -2,8 +2,6 @@ package esxsim
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,13 +21,17 @@ type snapshot struct {
 // CreateSnapshotTask takes a snapshot: every dependent disk goes on in a delta.
 func (w *wrapped) CreateSnapshotTask(ctx *simulator.Context, req *types.CreateSnapshot_Task) soap.HasFault {
 	return &methods.CreateSnapshot_TaskBody{Res: &types.CreateSnapshot_TaskResponse{Returnval: w.act(ctx, "CreateSnapshot_Task", "createSnapshot",
-		func() (types.AnyType, types.BaseMethodFault) { return w.m.takeSnapshot(req.Name, req.Description) })}}
+		func() (types.AnyType, types.BaseMethodFault) {
+			return w.m.takeSnapshot(req.Name, req.Description, req.Quiesce)
+		})}}
 }
 
 // CreateSnapshotExTask does the same.
 func (w *wrapped) CreateSnapshotExTask(ctx *simulator.Context, req *types.CreateSnapshotEx_Task) soap.HasFault {
 	return &methods.CreateSnapshotEx_TaskBody{Res: &types.CreateSnapshotEx_TaskResponse{Returnval: w.act(ctx, "CreateSnapshotEx_Task", "createSnapshot",
-		func() (types.AnyType, types.BaseMethodFault) { return w.m.takeSnapshot(req.Name, req.Description) })}}
+		func() (types.AnyType, types.BaseMethodFault) {
+			return w.m.takeSnapshot(req.Name, req.Description, req.QuiesceSpec != nil)
+		})}}
 }
 
 // RemoveAllSnapshotsTask merges every delta into its base.
@@ -54,22 +56,42 @@ func (v *snapshot) RemoveSnapshotTask(ctx *simulator.Context, req *types.RemoveS
 	w := &wrapped{v.m.obj, v.m}
 	return &methods.RemoveSnapshot_TaskBody{Res: &types.RemoveSnapshot_TaskResponse{Returnval: w.act(ctx, "RemoveSnapshot_Task", "removeSnapshot",
 		func() (types.AnyType, types.BaseMethodFault) {
-			return nil, v.m.removeSnapshot(req.This, req.RemoveChildren)
+			return nil, v.m.removeSnapshot(req.This, req.RemoveChildren, req.Consolidate == nil || *req.Consolidate)
 		})}}
 }
 
-// ExportSnapshot is not offered yet; the simulator would serve the descriptor.
-func (v *snapshot) ExportSnapshot(*simulator.Context, *types.ExportSnapshot) soap.HasFault {
-	return &methods.ExportSnapshotBody{Fault_: simulator.Fault("", &types.NotSupported{})}
+// ConsolidateVMDisksTask merges the deltas that snapshots left behind.
+func (w *wrapped) ConsolidateVMDisksTask(ctx *simulator.Context, _ *types.ConsolidateVMDisks_Task) soap.HasFault {
+	return &methods.ConsolidateVMDisks_TaskBody{Res: &types.ConsolidateVMDisks_TaskResponse{Returnval: w.act(ctx, "ConsolidateVMDisks_Task", "consolidateDisks",
+		func() (types.AnyType, types.BaseMethodFault) { return nil, w.m.consolidate() })}}
 }
 
 // Snapshots form one line: there is no way back, so that no tree can grow.
-// The number of deltas of each disk is the number of snapshots.
+// Each disk has one delta for each snapshot, beside orphans.
 
-func (m *machine) takeSnapshot(name, description string) (types.AnyType, types.BaseMethodFault) {
+// layerOf is the delta that the i-th snapshot began; the number of layers
+// where it began none, of an independent disk.
+func (d *disk) layerOf(i int) int {
+	for k, l := range d.layers {
+		if !l.delta() || l.Orphan {
+			continue
+		}
+		if i == 0 {
+			return k
+		}
+		i--
+	}
+	return len(d.layers)
+}
+
+func (m *machine) takeSnapshot(name, description string, quiesce bool) (types.AnyType, types.BaseMethodFault) {
 	var ref types.ManagedObjectReference
 	var fault types.BaseMethodFault
 	m.change(func(ctx *simulator.Context) {
+		if quiesce && m.quiesce && m.power == On {
+			fault = &types.ApplicationQuiesceFault{}
+			return
+		}
 		ref, fault = m.addSnapshot(ctx, name, description)
 	})
 	if fault != nil {
@@ -81,8 +103,13 @@ func (m *machine) takeSnapshot(name, description string) (types.AnyType, types.B
 // addSnapshot needs the object's lock and mu.
 func (m *machine) addSnapshot(ctx *simulator.Context, name, description string) (types.ManagedObjectReference, types.BaseMethodFault) {
 	line := m.snapshotLine()
-	if len(line) >= 32 {
-		return types.ManagedObjectReference{}, &types.InvalidState{}
+	most := 32
+	m.stun(ctx)
+	if m.tracking {
+		most = 28
+	}
+	if len(line) >= most {
+		return types.ManagedObjectReference{}, &types.TooManySnapshotLevels{}
 	}
 	o := &simulator.VirtualMachineSnapshot{}
 	o.Vm = m.ref
@@ -101,11 +128,12 @@ func (m *machine) addSnapshot(ctx *simulator.Context, name, description string) 
 		}
 		d.layers = append(d.layers, layer{Descriptor: fmt.Sprintf("%s-%06d.vmdk", base, n), Extent: fmt.Sprintf("%s-%06d-delta.vmdk", base, n), Parent: d.top})
 		d.top = len(d.layers) - 1
-		d.epoch++
+		d.freeze()
 		if err := m.writeLayers(d); err != nil {
 			return o.Self, &types.FileFault{File: err.Error()}
 		}
 	}
+	m.freezeDevices(&o.Config, len(line))
 	m.publishSnapshots(ctx, append(line, node))
 	return o.Self, nil
 }
@@ -118,25 +146,43 @@ func (m *machine) restoreSnapshots(ctx *simulator.Context) {
 		o := &simulator.VirtualMachineSnapshot{}
 		o.Vm = m.ref
 		deepCopy(*m.obj.Config, &o.Config)
-		for k, dev := range o.Config.Hardware.Device {
-			for _, d := range m.disks {
-				if d.key == dev.GetVirtualDevice().Key {
-					then := m.diskDevice(d)
-					then.Backing = m.backing(d, min(i, d.top))
-					o.Config.Hardware.Device[k] = then
-				}
-			}
-		}
+		m.freezeDevices(&o.Config, i)
 		ctx.Map.Put(o)
 		line = append(line, types.VirtualMachineSnapshotTree{Snapshot: o.Self, Vm: m.ref, Name: s.Name, Description: s.Description,
-			Id: int32(i + 1), CreateTime: time.Now(), State: types.VirtualMachinePowerStatePoweredOff, ReplaySupported: types.NewBool(false)})
+			Id: int32(i + 1), CreateTime: s.taken(), State: types.VirtualMachinePowerStatePoweredOff, ReplaySupported: types.NewBool(false)})
 	}
 	if len(line) > 0 {
 		m.publishSnapshots(ctx, line)
 	}
 }
 
-func (m *machine) removeSnapshot(ref types.ManagedObjectReference, children bool) types.BaseMethodFault {
+// freezeDevices describes the disks as the i-th snapshot has them.
+func (m *machine) freezeDevices(c *types.VirtualMachineConfigInfo, i int) {
+	for k, dev := range c.Hardware.Device {
+		for _, d := range m.disks {
+			if d.key != dev.GetVirtualDevice().Key {
+				continue
+			}
+			then, at := m.diskDevice(d), d.layerOf(i)
+			b := m.backing(d, min(at-1, d.top))
+			b.ChangeId = ""
+			if at < len(d.layers) && m.tracking {
+				b.ChangeId = d.layers[at].ChangeID
+			}
+			then.Backing = b
+			c.Hardware.Device[k] = then
+		}
+	}
+}
+
+func (s Snapshot) taken() time.Time {
+	if s.Taken.IsZero() {
+		return time.Now()
+	}
+	return s.Taken
+}
+
+func (m *machine) removeSnapshot(ref types.ManagedObjectReference, children, consolidate bool) types.BaseMethodFault {
 	var fault types.BaseMethodFault = &types.ManagedObjectNotFound{Obj: ref}
 	m.change(func(ctx *simulator.Context) {
 		line := m.snapshotLine()
@@ -150,7 +196,7 @@ func (m *machine) removeSnapshot(ref types.ManagedObjectReference, children bool
 			last = len(line) - 1
 		}
 		for i := last; i >= at; i-- {
-			m.dropSnapshot(ctx, line, i)
+			m.dropSnapshot(ctx, line, i, consolidate)
 			line = slices.Delete(line, i, i+1)
 		}
 		m.publishSnapshots(ctx, line)
@@ -164,7 +210,7 @@ func (m *machine) removeSnapshots(name string) types.BaseMethodFault {
 		line := m.snapshotLine()
 		for i := len(line) - 1; i >= 0; i-- {
 			if name == "" || line[i].Name == name {
-				m.dropSnapshot(ctx, line, i)
+				m.dropSnapshot(ctx, line, i, true)
 				line = slices.Delete(line, i, i+1)
 			}
 		}
@@ -173,30 +219,66 @@ func (m *machine) removeSnapshots(name string) types.BaseMethodFault {
 	return nil
 }
 
-// dropSnapshot merges the delta that was begun by snapshot i. Deltas are
-// empty, since nothing writes yet, so that merging is forgetting the file.
-func (m *machine) dropSnapshot(ctx *simulator.Context, line []types.VirtualMachineSnapshotTree, i int) {
+// dropSnapshot merges the delta that was begun by snapshot i, or leaves it as
+// an orphan.
+func (m *machine) dropSnapshot(ctx *simulator.Context, line []types.VirtualMachineSnapshotTree, i int, merge bool) {
 	ref := line[i].Snapshot
+	if m.keepDisk > 0 {
+		m.keepDisk--
+		merge = false
+	}
 	for _, d := range m.disks {
-		if i+1 >= len(d.layers) {
+		k := d.layerOf(i)
+		if k >= len(d.layers) {
 			continue // independent
 		}
-		gone := d.layers[i+1]
-		d.layers = slices.Delete(d.layers, i+1, i+2)
-		for k := range d.layers {
-			d.layers[k].Parent = k - 1
+		if !merge {
+			d.layers[k].Orphan = true
+			continue
 		}
-		d.top = len(d.layers) - 1
+		if err := d.merge(k); err != nil {
+			fmt.Fprintf(m.server.cfg.Log, "merge %s: %v\n", d.spec.File, err)
+		}
 		d.epoch++
-		for _, f := range []string{gone.Descriptor, gone.Extent, trackingFile(gone.Descriptor)} {
-			_ = os.Remove(filepath.Join(d.dir(), f))
-		}
 		if err := m.writeLayers(d); err != nil {
-			fmt.Fprintf(m.server.cfg.Log, "merge %s: %v\n", gone.Descriptor, err)
+			fmt.Fprintf(m.server.cfg.Log, "merge %s: %v\n", d.spec.File, err)
 		}
 	}
 	ctx.Map.Remove(ctx, ref)
 	m.server.unwrap(ctx, ref)
+}
+
+// orphans says whether a delta is left without its snapshot.
+func (m *machine) orphans() bool {
+	for _, d := range m.disks {
+		if slices.ContainsFunc(d.layers, func(l layer) bool { return l.Orphan }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *machine) consolidate() types.BaseMethodFault {
+	var fault types.BaseMethodFault
+	m.change(func(ctx *simulator.Context) {
+		for _, d := range m.disks {
+			for k := len(d.layers) - 1; k > 0; k-- {
+				if !d.layers[k].Orphan {
+					continue
+				}
+				err := d.merge(k)
+				if err == nil {
+					err = m.writeLayers(d)
+				}
+				if err != nil {
+					fault = &types.FileFault{File: d.path(d.layers[0].Descriptor).String()}
+				}
+				d.epoch++
+			}
+		}
+		m.publishSnapshots(ctx, m.snapshotLine())
+	})
+	return fault
 }
 
 // snapshotLine flattens the chain of snapshots, oldest first.
@@ -234,8 +316,40 @@ func (m *machine) publishSnapshots(ctx *simulator.Context, line []types.VirtualM
 			types.PropertyChange{Name: "snapshot.currentSnapshot", Val: current},
 			types.PropertyChange{Name: "rootSnapshot", Val: []types.ManagedObjectReference{line[0].Snapshot}})
 	}
+	needed := m.orphans()
+	changes = append(changes, types.PropertyChange{Name: "runtime.consolidationNeeded", Val: needed}, types.PropertyChange{Name: "summary.runtime.consolidationNeeded", Val: needed})
 	ctx.Update(m.obj, changes)
 	m.storage()
+}
+
+// stun is when a wanted change of tracking becomes active.
+func (m *machine) stun(ctx *simulator.Context) {
+	want := m.obj.Config.ChangeTrackingEnabled != nil && *m.obj.Config.ChangeTrackingEnabled
+	if want == m.tracking {
+		return
+	}
+	m.tracking = want
+	for _, d := range m.disks {
+		if !want {
+			d.lose()
+		}
+		if err := m.writeLayers(d); err != nil {
+			fmt.Fprintf(m.server.cfg.Log, "change tracking of %q: %v\n", m.name, err)
+		}
+	}
+	ctx.Update(m.obj, []types.PropertyChange{{Name: "config.hardware.device", Val: m.currentDevices()}})
+}
+
+func (m *machine) loseTracking(ctx *simulator.Context) {
+	for _, d := range m.disks {
+		d.lose()
+	}
+	for i, n := range m.snapshotLine() {
+		if o, ok := m.server.vim.Get(n.Snapshot).(*simulator.VirtualMachineSnapshot); ok {
+			ctx.WithLock(o, func() { m.freezeDevices(&o.Config, i) })
+		}
+	}
+	ctx.Update(m.obj, []types.PropertyChange{{Name: "config.hardware.device", Val: m.currentDevices()}})
 }
 
 // currentDevices rebuilds the disks from what they are now, beside the rest.

@@ -27,6 +27,8 @@ type diskState struct {
 	Size   int64   `json:"size"`
 	Layers []layer `json:"layers"`
 	Epoch  int     `json:"epoch"`
+	// Generation is of the tracking file.
+	Generation int `json:"generation,omitempty"`
 }
 
 func loadState(dir string) (state, error) {
@@ -49,13 +51,13 @@ func (s *Server) remember(m *machine) {
 	m.mu.Lock()
 	v := &vmState{Name: m.name, Power: m.power, Tracking: m.tracking, Unregistered: m.gone}
 	for _, d := range m.disks {
-		v.Disks = append(v.Disks, diskState{Size: d.size, Layers: append([]layer(nil), d.layers...), Epoch: d.epoch})
+		v.Disks = append(v.Disks, diskState{Size: d.size, Layers: append([]layer(nil), d.layers...), Epoch: d.epoch, Generation: d.generation})
 	}
 	m.mu.Unlock()
 	ctx := s.context()
 	ctx.WithLock(m.obj, func() {
 		for _, n := range m.snapshotLine() {
-			v.Snapshots = append(v.Snapshots, Snapshot{n.Name, n.Description})
+			v.Snapshots = append(v.Snapshots, Snapshot{n.Name, n.Description, n.CreateTime})
 		}
 	})
 	s.keeping.Lock()
@@ -76,9 +78,10 @@ func (m *machine) recall(v *vmState) {
 	m.spec.Snapshots = v.Snapshots
 	for i, d := range m.disks {
 		if i < len(v.Disks) && len(v.Disks[i].Layers) > 0 {
-			d.size, d.epoch = v.Disks[i].Size, v.Disks[i].Epoch
+			d.size, d.epoch, d.generation = v.Disks[i].Size, v.Disks[i].Epoch, v.Disks[i].Generation
 			d.layers = v.Disks[i].Layers
 			d.top = len(d.layers) - 1
 		}
 	}
+	m.loadTracking()
 }

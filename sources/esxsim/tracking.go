@@ -2,8 +2,6 @@ package esxsim
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/vmware/govmomi/simulator"
@@ -52,9 +50,13 @@ func (m *machine) changedAreas(req *types.QueryChangedDiskAreas) (*types.DiskCha
 			return nil, &types.InvalidArgument{InvalidProperty: "snapshot"}
 		}
 	}
-	areas, fault := m.areasSince(d, req.ChangeId)
+	areas, fault := m.areasSince(d, req.ChangeId, req.Snapshot)
 	if fault != nil {
 		return nil, fault
+	}
+	areas = without(areas, d.lies.Omit)
+	if d.lies.Stuck {
+		return &types.DiskChangeInfo{StartOffset: req.StartOffset}, nil
 	}
 	info := &types.DiskChangeInfo{StartOffset: req.StartOffset, Length: d.size - req.StartOffset}
 	for _, a := range areas {
@@ -71,38 +73,47 @@ func (m *machine) changedAreas(req *types.QueryChangedDiskAreas) (*types.DiskCha
 	return info, nil
 }
 
-// areasSince is where rounds of a running VM will come from; now nothing
-// changes a disk, so that the present id has no changes and others are dead.
-func (m *machine) areasSince(d *disk, id string) ([]Range, types.BaseMethodFault) {
-	if id == d.changeID() {
-		return nil, nil
+// areasSince gives what was written since an id, or is allocated, as of a
+// snapshot or as of now.
+func (m *machine) areasSince(d *disk, id string, snapshot *types.ManagedObjectReference) ([]Range, types.BaseMethodFault) {
+	dead := &types.FileFault{File: d.path(d.layers[d.top].Descriptor).String()}
+	stamps, layer := d.stamps, d.top
+	if snapshot != nil {
+		for i, n := range m.snapshotLine() {
+			if n.Snapshot == *snapshot {
+				layer = d.layerOf(i) - 1
+			}
+		}
+		if layer+1 < len(d.layers) {
+			stamps = d.frozen[d.layers[layer+1].Descriptor]
+		}
 	}
 	if id != "*" {
 		if uuid, _, ok := strings.Cut(id, "/"); !ok || len(uuid) != len(spacedUUID(stableUUID())) {
 			return nil, &types.InvalidArgument{InvalidProperty: "changeId"}
 		}
-		return nil, &types.FileFault{File: d.path(d.layers[d.top].Descriptor).String()}
+		areas, ok := d.changedSince(stamps, id)
+		if !ok {
+			return nil, dead
+		}
+		return areas, nil
 	}
-	if d.spec.Thick {
+	switch {
+	case d.lies.Unknown:
+		return nil, dead
+	case d.spec.Thick || d.lies.Whole:
 		return []Range{{0, d.size}}, nil
-	}
-	areas, err := d.allocated(m.server.cfg.Grain)
-	if err != nil {
-		fmt.Fprintf(m.server.cfg.Log, "allocated areas of %s: %v\n", d.spec.File, err)
-		return nil, &types.FileFault{File: d.path(d.layers[0].Extent).String()}
-	}
-	return areas, nil
-}
-
-// allocated is the truth about the base extent.
-func (d *disk) allocated(grain int64) ([]Range, error) {
-	if d.spec.Bare {
+	case d.spec.Bare:
 		return nil, nil
 	}
-	f, err := os.Open(filepath.Join(d.dir(), d.layers[0].Extent))
-	if err != nil {
-		return nil, err
+	v, err := d.view(layer)
+	if err == nil {
+		defer v.close()
+		var areas []Range
+		if areas, err = v.areas(m.server.cfg.Grain); err == nil {
+			return areas, nil
+		}
 	}
-	defer f.Close()
-	return allocated(f, d.size, grain)
+	fmt.Fprintf(m.server.cfg.Log, "allocated areas of %s: %v\n", d.spec.File, err)
+	return nil, dead
 }

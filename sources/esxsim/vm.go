@@ -98,6 +98,8 @@ type NIC struct {
 type Snapshot struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
+	// Taken is set where the snapshot was taken while the host ran.
+	Taken time.Time `json:"taken,omitzero"`
 }
 
 func (v VM) withDefaults(c Config) VM {
