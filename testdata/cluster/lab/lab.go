@@ -7,6 +7,7 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ import (
 type Lab struct {
 	Dir string    // outside the tree; kept between runs
 	Out io.Writer // progress, for a person
+
+	lock *flock.Flock
 }
 
 // Open prepares the folder: $LANDFALL_CLUSTER_DIR, else landfall/cluster in the user's cache folder.
@@ -57,18 +60,42 @@ func (l *Lab) Path(elem ...string) string {
 // Kubeconfig is the administrator's.
 func (l *Lab) Kubeconfig() string { return l.Path("kubeconfig") }
 
-// Lock waits until no other command changes the lab. The lock ends with the process.
+// Lock waits until no other command changes the lab. The lock ends with Unlock, or with the process.
 func (l *Lab) Lock(ctx context.Context) error {
-	f := flock.New(filepath.Join(l.Dir, "lock"))
-	ok, err := f.TryLock()
+	l.lock = flock.New(filepath.Join(l.Dir, "lock"))
+	ok, err := l.lock.TryLock()
 	if err == nil && !ok {
 		l.Say("another command works on the lab; waiting for it")
-		ok, err = f.TryLockContext(ctx, 200*time.Millisecond)
+		_, err = l.lock.TryLockContext(ctx, 200*time.Millisecond)
 	}
-	if err != nil || !ok {
+	if err != nil {
 		return fmt.Errorf("lock the lab in %s: %w", l.Dir, err)
 	}
 	return nil
+}
+
+// Unlock lets others change the lab.
+func (l *Lab) Unlock() { _ = l.lock.Unlock() }
+
+// Self is a copy of this program that stays when the one that was run is gone, for the lab's own daemons.
+func (l *Lab) Self() (string, error) {
+	path := l.Path("cluster")
+	self, err := os.Executable()
+	if err != nil || self == path {
+		return path, err
+	}
+	b, err := os.ReadFile(self)
+	if err != nil {
+		return "", err
+	}
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, b) {
+		return path, nil
+	}
+	unready := fmt.Sprintf("%s.%d", path, os.Getpid())
+	if err := os.WriteFile(unready, b, 0o700); err != nil {
+		return "", err
+	}
+	return path, os.Rename(unready, path)
 }
 
 // Say prints a line of progress.

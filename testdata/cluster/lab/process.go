@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -172,4 +173,27 @@ func (l *Lab) Restart(name string) error {
 		return err
 	}
 	return l.Start(p)
+}
+
+// Pause stops a process for a while and lets it go on.
+func (l *Lab) Pause(ctx context.Context, name string, d time.Duration) error {
+	if err := l.Signal(name, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	return l.Signal(name, syscall.SIGCONT)
+}
+
+// Dead gives the names of the processes that are recorded and do not run.
+func (l *Lab) Dead() (names []string, err error) {
+	all, err := l.Processes()
+	for _, p := range all {
+		if !p.Running() {
+			names = append(names, p.Name)
+		}
+	}
+	return names, err
 }

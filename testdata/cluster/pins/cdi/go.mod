@@ -175,7 +175,7 @@ replace (
 
 	kubevirt.io/containerized-data-importer-api => kubevirt.io/containerized-data-importer-api v1.61.1
 	kubevirt.io/controller-lifecycle-operator-sdk/api => kubevirt.io/controller-lifecycle-operator-sdk/api v0.0.0-20220329064328-f3cc58c6ed90
-	libguestfs.org/libnbd => ./nonbd
+	libguestfs.org/libnbd => ./libnbd
 	sigs.k8s.io/controller-runtime => sigs.k8s.io/controller-runtime v0.18.4
 )
 
@@ -183,6 +183,7 @@ tool (
 	kubevirt.io/containerized-data-importer/cmd/cdi-apiserver
 	kubevirt.io/containerized-data-importer/cmd/cdi-controller
 	kubevirt.io/containerized-data-importer/cmd/cdi-importer
+	kubevirt.io/containerized-data-importer/cmd/cdi-operator
 	kubevirt.io/containerized-data-importer/cmd/cdi-uploadproxy
 	kubevirt.io/containerized-data-importer/cmd/cdi-uploadserver
 )
