@@ -13,9 +13,6 @@ import (
 	"landfall/targets"
 )
 
-// architecture of every VM that VMware runs on x86 hosts.
-const architecture = "amd64"
-
 // Render says what is to be made. It depends on nothing but its input: the same input gives the same bytes.
 func (t *Target) Render(in targets.Input) (targets.Plan, error) { return Render(in) }
 
@@ -102,7 +99,7 @@ func (r *rendering) machine(namespace string) *virt.VirtualMachine {
 	r.preference(vm)
 	grace := int64(180)
 	s := &vm.Spec.Template.Spec
-	s.Architecture = architecture
+	s.Architecture = targets.Architecture
 	s.TerminationGracePeriodSeconds = &grace
 	if d.Instancetype == "" {
 		r.resources(&s.Domain)

@@ -1,7 +1,6 @@
 package kubevirt
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -224,41 +223,5 @@ func TestRows(t *testing.T) {
 				t.Error(d)
 			}
 		})
-	}
-}
-
-// The table of preferences names only guests that VMware has, and each of its rows can be reached.
-func TestPreferenceOfGuest(t *testing.T) {
-	for _, c := range []struct {
-		id        string
-		converted spec.Conversion
-		want      []string
-	}{
-		{"rhel9_64Guest", spec.ConvertNone, []string{"rhel.9"}},
-		{"rhel10_64Guest", spec.ConvertNone, []string{"rhel.10"}},
-		{"centos9_64Guest", spec.ConvertNone, []string{"centos.stream9", "centos.9"}},
-		{"oracleLinux8_64Guest", spec.ConvertNone, []string{"oraclelinux"}},
-		{"fedora64Guest", spec.ConvertNone, []string{"fedora"}},
-		{"ubuntu64Guest", spec.ConvertNone, []string{"ubuntu"}},
-		{"debian12_64Guest", spec.ConvertNone, []string{"debian"}},
-		{"sles15_64Guest", spec.ConvertNone, []string{"sles"}},
-		{"opensuse64Guest", spec.ConvertNone, []string{"opensuse.leap"}},
-		{"windows2019srv_64Guest", spec.ConvertNone, []string{"windows.2k19"}},
-		{"windows2019srv_64Guest", spec.ConvertVirtV2V, []string{"windows.2k19.virtio"}},
-		{"windows2019srvNext_64Guest", spec.ConvertNone, []string{"windows.2k22"}},
-		{"windows2022srvNext_64Guest", spec.ConvertNone, []string{"windows.2k25"}},
-		{"windows9Server64Guest", spec.ConvertNone, []string{"windows.2k16"}},
-		{"windows8Server64Guest", spec.ConvertNone, []string{"windows.2k12"}},
-		{"windows7Server64Guest", spec.ConvertNone, []string{"windows.2k8"}},
-		{"windows7_64Guest", spec.ConvertNone, []string{"windows.7"}},
-		{"windows9_64Guest", spec.ConvertNone, []string{"windows.10"}},
-		{"windows11_64Guest", spec.ConvertNone, []string{"windows.11"}},
-		{"otherLinux64Guest", spec.ConvertNone, nil},
-		{"rhel9_64Guest\n", spec.ConvertNone, nil},
-		{"", spec.ConvertNone, nil},
-	} {
-		if got := preferencesFor(c.id, guestOf(c.id, c.converted)); !slices.Equal(got, c.want) {
-			t.Errorf("%q %s: %v, want %v", c.id, c.converted, got, c.want)
-		}
 	}
 }
