@@ -67,6 +67,8 @@ type Choice struct {
 	Known bool
 	// Against says what speaks against the one asked for, or against the one that the guest would have got.
 	Against []string
+	// Refused tells that the cluster would refuse the VM for what speaks against the one asked for.
+	Refused bool
 }
 
 // PreferenceFor is the preference that the spec asks for, else, unless the spec asks for none, the one for the guest that
@@ -81,7 +83,7 @@ func PreferenceFor(vm machine.VM, s spec.Spec, preferences map[string]Preference
 		p, known := preferences[asked]
 		c := Choice{Name: asked, Asked: true, Known: known}
 		if known {
-			c.Against = against(p, vm, s, types)
+			c.Against, c.Refused = against(p, vm, s, types)
 		}
 		return c
 	}
@@ -91,7 +93,7 @@ func PreferenceFor(vm machine.VM, s spec.Spec, preferences map[string]Preference
 		if !known {
 			continue
 		}
-		why := against(p, vm, s, types)
+		why, _ := against(p, vm, s, types)
 		if len(why) == 0 {
 			return Choice{Name: name, Known: true}
 		}
@@ -102,8 +104,8 @@ func PreferenceFor(vm machine.VM, s spec.Spec, preferences map[string]Preference
 	return c
 }
 
-// against says why a preference does not suit the VM as it is rendered.
-func against(p Preference, vm machine.VM, s spec.Spec, types map[string]Instancetype) (why []string) {
+// against says why a preference does not suit the VM as it is rendered, and whether the cluster would refuse it therefore.
+func against(p Preference, vm machine.VM, s spec.Spec, types map[string]Instancetype) (why []string, refused bool) {
 	cpus, memory, from := uint32(max(vm.CPUs, 0)), vm.MemoryMiB*mib, "the VM"
 	if name := s.Destination.Instancetype; name != "" {
 		t, known := types[name]
@@ -119,10 +121,11 @@ func against(p Preference, vm machine.VM, s spec.Spec, types map[string]Instance
 		why = append(why, fmt.Sprintf("it requires %d MiB of memory and %s has %d: the cluster would refuse it", p.Memory/mib, from, memory/mib))
 	}
 	if len(p.Architecture) > 0 && !slices.Contains(p.Architecture, Architecture) {
-		why = append(why, "it is for another architecture than "+Architecture)
+		why = append(why, "it is for another architecture than "+Architecture+": the cluster would refuse it")
 	}
+	refused = len(why) > 0
 	if p.TPM && !vm.TPM {
 		why = append(why, "it adds a TPM that the source does not have")
 	}
-	return why
+	return why, refused
 }

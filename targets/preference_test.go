@@ -70,7 +70,8 @@ func TestPreferenceFor(t *testing.T) {
 		{"a TPM that the source has not", "windows11_64Guest", nil, Choice{}, "adds a TPM"},
 		{"a TPM that the source has", "windows11_64Guest", func(vm *machine.VM, _ *spec.Destination) { vm.TPM = true }, Choice{Name: "windows.11", Known: true}, ""},
 		{"for another architecture", "rhel9_64Guest", nil, Choice{}, "another architecture"},
-		{"asked for, too large", "debian12_64Guest", func(_ *machine.VM, d *spec.Destination) { d.Preference = "mine" }, Choice{Name: "mine", Asked: true, Known: true}, "requires 64 CPUs"},
+		{"asked for, too large", "debian12_64Guest", func(_ *machine.VM, d *spec.Destination) { d.Preference = "mine" }, Choice{Name: "mine", Asked: true, Known: true, Refused: true}, "requires 64 CPUs"},
+		{"asked for, adds a TPM", "debian12_64Guest", func(_ *machine.VM, d *spec.Destination) { d.Preference = "windows.11" }, Choice{Name: "windows.11", Asked: true, Known: true}, "adds a TPM"},
 		{"asked for, not there", "debian12_64Guest", func(_ *machine.VM, d *spec.Destination) { d.Preference = "gone" }, Choice{Name: "gone", Asked: true}, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -79,7 +80,7 @@ func TestPreferenceFor(t *testing.T) {
 				c.change(&vm, &s.Destination)
 			}
 			got := PreferenceFor(vm, s, cluster, types)
-			if got.Name != c.want.Name || got.Asked != c.want.Asked || got.Known != c.want.Known {
+			if got.Name != c.want.Name || got.Asked != c.want.Asked || got.Known != c.want.Known || got.Refused != c.want.Refused {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 			if a := strings.Join(got.Against, "\n"); (a == "") != (c.against == "") || !strings.Contains(a, c.against) {

@@ -111,23 +111,21 @@ func preferences(f Facts) []hit {
 		}
 		said = append(said, fmt.Sprintf("instance type %s (%d vCPU, %s) instead of the source's %d vCPU and %s", d.Instancetype, t.CPUs, size(t.Memory), f.VM.CPUs, size(f.VM.MemoryMiB<<20)))
 	}
-	if d.Preference != "" {
-		if why := f.Target.Unknown[targets.FactPreferences]; why != "" {
-			return cannot("target", why)
-		}
-		p, ok := f.Target.Preferences[d.Preference]
-		memory := f.VM.MemoryMiB << 20
-		cpus := uint32(max(f.VM.CPUs, 0))
-		if t, typed := f.Target.Instancetypes[d.Instancetype]; typed {
-			memory, cpus = t.Memory, t.CPUs
-		}
-		switch {
-		case !ok:
-			return []hit{{subject: "target", level: Blocker, found: "no preference " + d.Preference}}
-		case p.CPUs > cpus || p.Memory > memory:
-			return []hit{{subject: "target", level: Blocker, found: fmt.Sprintf("preference %s needs %d vCPU and %s, the VM has %d and %s", d.Preference, p.CPUs, size(p.Memory), cpus, size(memory))}}
-		}
-		said = append(said, "preference "+d.Preference)
+	c := targets.PreferenceFor(f.VM, f.Spec, f.Target.Preferences, f.Target.Instancetypes)
+	unknown := f.Target.Unknown[targets.FactPreferences]
+	switch {
+	case c.Asked && unknown != "":
+		return cannot("target", unknown)
+	case c.Asked && !c.Known:
+		return []hit{{subject: "target", level: Blocker, found: "no preference " + c.Name}}
+	case c.Refused:
+		return []hit{{subject: "target", level: Blocker, found: "preference " + c.Name + ": " + strings.Join(c.Against, "; ")}}
+	case c.Asked:
+		said = append(append(said, "preference "+c.Name), c.Against...)
+	case c.Name != "":
+		said = append(said, "preference "+c.Name+" for the guest "+f.VM.GuestID)
+	default:
+		said = append(said, c.Against...) // that none is chosen where none is known harms nothing
 	}
 	return one(len(said) > 0, "target", strings.Join(said, ", "))
 }
