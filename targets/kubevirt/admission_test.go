@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"landfall/targets/kubesim"
@@ -24,28 +25,15 @@ func TestGoldensAreAdmitted(t *testing.T) {
 		},
 		Instancetypes: []kubesim.Instancetype{{Name: "u1.medium", CPU: 1, Memory: "4Gi"}, {Namespace: ns, Name: "small", CPU: 1}},
 	})
-	client, err := dynamic.NewForConfig(s.RESTConfig(""))
+	admitGoldens(t, s.RESTConfig(""), ns)
+}
+
+// admitGoldens has a cluster judge every document in a namespace, and makes nothing.
+func admitGoldens(t *testing.T, cluster *rest.Config, namespace string) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(cluster)
 	if err != nil {
 		t.Fatal(err)
-	}
-	admit := func(t *testing.T, doc string) {
-		t.Helper()
-		var u unstructured.Unstructured
-		if err := yaml.Unmarshal([]byte(doc), &u.Object); err != nil {
-			t.Fatal(err)
-		}
-		if u.GetKind() == "" {
-			return // the notes at the head
-		}
-		gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = client.Resource(gv.WithResource(strings.ToLower(u.GetKind())+"s")).Namespace(u.GetNamespace()).
-			Create(t.Context(), &u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
-		if err != nil {
-			t.Errorf("%s %s: %v", u.GetKind(), u.GetName(), err)
-		}
 	}
 	files, err := filepath.Glob("testdata/golden/*.yaml")
 	if err != nil || len(files) < 25 {
@@ -58,7 +46,23 @@ func TestGoldensAreAdmitted(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, doc := range strings.Split(string(b), "---\n") {
-				admit(t, doc)
+				var u unstructured.Unstructured
+				if err := yaml.Unmarshal([]byte(doc), &u.Object); err != nil {
+					t.Fatal(err)
+				}
+				if u.GetKind() == "" {
+					continue // the notes at the head
+				}
+				gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+				if err != nil {
+					t.Fatal(err)
+				}
+				u.SetNamespace(namespace)
+				_, err = client.Resource(gv.WithResource(strings.ToLower(u.GetKind())+"s")).Namespace(namespace).
+					Create(t.Context(), &u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+				if err != nil {
+					t.Errorf("%s %s: %v", u.GetKind(), u.GetName(), err)
+				}
 			}
 		})
 	}
