@@ -113,9 +113,14 @@ func readers(f Facts) (hits []hit) {
 		case d.Backing == machine.RDMVirtual:
 			found = "reader folder: the disk is a raw device and no file (" + d.Path + ")"
 		}
-		if found != "" {
-			hits = append(hits, hit{subject: diskName(i, d), found: found})
+		if found == "" {
+			continue
 		}
+		h := hit{subject: diskName(i, d), found: found}
+		if d.Parent && f.VM.Consolidate && !f.VM.Snapshots && len(f.VM.SnapshotNames) == 0 {
+			h.remedy = consolidation()
+		}
+		hits = append(hits, h)
 	}
 	return hits
 }

@@ -104,8 +104,7 @@ var vmRules = []Rule{
 			if !f.VM.Consolidate {
 				return nil
 			}
-			return []hit{{subject: "vm", found: "consolidation is needed", remedy: &Remedy{ID: Consolidate, Label: "Consolidate", Outside: true,
-				Effect: "the source merges the left-over delta files into the disks; it may take long, and a running VM may stand still for a moment"}}}
+			return []hit{{subject: "vm", found: "consolidation is needed", remedy: consolidation()}}
 		}},
 	{"vm.autostart", Warning, "The host starts the VM by itself, after a restart of the host or at once: then both run.", "Take it out of the host's automatic start.",
 		func(f Facts) []hit { return one(f.VM.Autostart, "vm", "is started with its host") }},
@@ -158,6 +157,11 @@ func whenOn(check func(Facts) []hit) func(Facts) []hit {
 		}
 		return check(f)
 	})
+}
+
+func consolidation() *Remedy {
+	return &Remedy{ID: Consolidate, Label: "Consolidate", Outside: true,
+		Effect: "the source merges the left-over delta files into the disks; it may take long, and a running VM may stand still for a moment"}
 }
 
 // pinned finds the affinities of the kinds.

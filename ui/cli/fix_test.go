@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"landfall/engine"
+	"landfall/engine/preflight"
 	"landfall/engine/spec"
 )
 
@@ -149,5 +150,47 @@ func TestAnswersOfTheDocumentHoldForTheirValueOnly(t *testing.T) {
 	open := slices.ContainsFunc(ds, engine.Decision.Open)
 	if !byAna || open {
 		t.Errorf("decisions: %+v", ds)
+	}
+}
+
+// TestSourceIsMendedWithConsent consolidates what a removed snapshot left behind, and empties the CD drive, both by answers of
+// the document.
+func TestSourceIsMendedWithConsent(t *testing.T) {
+	vm := smallVM(t, "vm", 8<<20)
+	vm.ISO = "[datastore1] iso/tools.iso"
+	w := newWorld(t, vm)
+	for _, do := range []error{w.host.TakeSnapshot("vm", "a"), w.host.KeepDeltas("vm", 1), w.host.RemoveSnapshots("vm", "a")} {
+		if do != nil {
+			t.Fatal(do)
+		}
+	}
+	m := w.apply("vm", checked("vm"))
+	w.engine()
+	m = w.rests(m.UID, "Decision", "")
+	if c := w.host.Counters().Calls; c["ConsolidateVMDisks_Task"]+c["ReconfigVM_Task"] > 0 {
+		t.Fatal("the source was changed without consent")
+	}
+	var answers []spec.Answer
+	for _, f := range m.Status.Findings {
+		if f.Remedy != nil {
+			answers = append(answers, spec.Answer{Finding: f.ID(), Value: f.Found, Answer: spec.Fix})
+		}
+	}
+	if len(answers) != 3 {
+		t.Fatalf("offered for %+v", answers)
+	}
+	d := m.Document
+	d.Spec.Answers = answers
+	if err := w.store.Change(t.Context(), m.UID, m.Generation, d, tester); err != nil {
+		t.Fatal(err)
+	}
+	w.until(m.UID, "the change to be taken", func(n engine.Migration) bool { return n.Status.ObservedGeneration > m.Generation })
+	m = w.phase(m.UID, engine.Completed)
+	w.equal(m)
+	if c := w.host.Counters().Calls; c["ConsolidateVMDisks_Task"] != 1 || c["ReconfigVM_Task"] != 1 {
+		t.Errorf("consolidated %d times, changed %d times, want once each", c["ConsolidateVMDisks_Task"], c["ReconfigVM_Task"])
+	}
+	if slices.ContainsFunc(m.Status.Findings, func(f preflight.Finding) bool { return f.Rule == "vm.consolidation" || f.Rule == "source.reader" }) {
+		t.Errorf("still found: %+v", m.Status.Findings)
 	}
 }
