@@ -75,7 +75,7 @@ func fullDocument(t testing.TB) spec.Document {
 	s.Destination.Namespace, s.Destination.VMName, s.Destination.UploadProxy.URL = "shop", "web", "https://proxy.example"
 	s.Destination.RunStrategy, s.Destination.Firmware, s.Destination.ServeAddress = "Always", "efi", "10.0.0.1:8443"
 	s.Strategy.Type, s.Strategy.Conversion, s.Strategy.Delivery, s.Strategy.Verify = "Cold", spec.ConvertQemuImg, spec.DeliverHTTP, "proved"
-	s.Destination.BootDisk = "scsi0:1"
+	s.Destination.BootDisk, s.Destination.TimeZone = "scsi0:1", "Europe/Berlin"
 	for i := range s.Answers {
 		s.Answers[i].Answer = spec.Fix
 	}
