@@ -7,6 +7,7 @@ import (
 	virt "kubevirt.io/api/core/v1"
 
 	"landfall/engine/machine"
+	"landfall/engine/spec"
 	"landfall/targets"
 )
 
@@ -20,13 +21,14 @@ func (r *rendering) disks(s *virt.VirtualMachineInstanceSpec) {
 		r.fail("spec.destination.bootDisk: there is no disk at %s", r.in.Spec.Destination.BootDisk)
 		return
 	}
-	serials := map[string]bool{}
+	serials, tight := map[string]bool{}, false
 	for i, d := range r.in.VM.DiskList {
 		v, ok := r.volume(i, d)
 		if !ok {
 			return
 		}
 		r.volumes = append(r.volumes, v)
+		tight = tight || v.VolumeMode == "Block" && r.in.Spec.Strategy.Delivery == spec.DeliverHTTP
 		name := fmt.Sprintf("disk-%d", i)
 		disk := virt.Disk{
 			Name: name, Serial: serial(d, i, serials),
@@ -40,6 +42,9 @@ func (r *rendering) disks(s *virt.VirtualMachineInstanceSpec) {
 		s.Volumes = append(s.Volumes, virt.Volume{
 			Name: name, VolumeSource: virt.VolumeSource{DataVolume: &virt.DataVolumeSource{Name: v.Name}},
 		})
+	}
+	if tight {
+		r.note("CDI fetches a disk for a Block volume through a scratch volume of the same size, of which a file system takes a part: a disk without any zeros may not fit; delivery Upload needs no scratch volume")
 	}
 }
 

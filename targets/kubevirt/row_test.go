@@ -207,6 +207,11 @@ func TestRows(t *testing.T) {
 			return []any{len(m.vm.Spec.DataVolumeTemplates), len(m.disks[0].OwnerReferences), m.disks[0].Spec.ContentType}
 		}},
 		{"DataVolume", "upload", nil, []bool{true, true}, func(m made) any { s := m.disks[0].Spec.Source; return []bool{s.Upload != nil, s.HTTP == nil} }},
+		{"scratch", "tight where a Block volume is fetched", func(in *targets.Input) { in.Spec.Strategy.Delivery = spec.DeliverHTTP }, true, func(m made) any { return m.noted("scratch volume of the same size") }},
+		{"scratch", "not where a file system is", func(in *targets.Input) {
+			in.Spec.Strategy.Delivery, in.VM.DiskList[0].Datastore = spec.DeliverHTTP, "nfs"
+		}, false, func(m made) any { return m.noted("scratch") }},
+		{"scratch", "nor where it is uploaded", nil, false, func(m made) any { return m.noted("scratch") }},
 		{"DataVolume", "fetched", func(in *targets.Input) {
 			in.Spec.Strategy.Delivery, in.Spec.Destination.ServeAddress = spec.DeliverHTTP, "h:1"
 		}, "https://h:1/ web-01-disk-0-source web-01-disk-0-ca", func(m made) any {
