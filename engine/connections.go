@@ -90,7 +90,7 @@ func (c *connections[A, T]) close() {
 
 // sourceKey names the endpoint and how it is trusted, not the VM.
 func sourceKey(s spec.Source) string {
-	return key(s.Type, s.Address, s.Username, s.Password, s.TLS, s.MaxConnections)
+	return key(s.Type, s.Address, s.Username, s.Password, s.TLS, s.MaxConnections, s.NBD)
 }
 
 func targetKey(d spec.Destination) string { return key(d.Kubeconfig, d.Context, d.UploadProxy) }

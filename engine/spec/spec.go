@@ -67,6 +67,7 @@ type Source struct {
 	PowerOffPolicy  PowerPolicy `yaml:"powerOffPolicy,omitempty" json:"powerOffPolicy,omitempty"`
 	ShutdownSeconds int         `yaml:"shutdownTimeoutSeconds,omitempty" json:"shutdownTimeoutSeconds,omitempty"`
 	MaxConnections  int         `yaml:"maxConnections,omitempty" json:"maxConnections,omitempty"` // disk streams per host
+	NBD             NBD         `yaml:"nbd,omitempty" json:"nbd,omitzero"`
 }
 
 // TLS says whom to trust: the system's authorities, those of a file, or exactly one certificate.
@@ -129,6 +130,8 @@ type Strategy struct {
 	Throttle int64 `yaml:"throttleBytesPerSecond,omitempty" json:"throttleBytesPerSecond,omitempty"`
 	// Paused holds the copy where it is. Live.
 	Paused bool `yaml:"paused,omitempty" json:"paused,omitempty"`
+	// Warm is for type Warm alone. All of it is live.
+	Warm Warm `yaml:"warm,omitempty" json:"warm"`
 }
 
 // Conversion is what is done to a disk between the source and the target.

@@ -120,6 +120,7 @@ func (c *checker) source(s Source) {
 	c.oneOf("spec.source.powerOffPolicy", string(s.PowerOffPolicy), "", string(GracefulThenAsk), string(Graceful), string(GracefulThenForce), string(Never))
 	c.bounds("spec.source.shutdownTimeoutSeconds", s.ShutdownSeconds, 0, 86400)
 	c.bounds("spec.source.maxConnections", s.MaxConnections, 0, 64)
+	c.nbd("spec.source.nbd", s.NBD)
 }
 
 func (c *checker) bounds(field string, v, low, high int) {
@@ -156,9 +157,7 @@ func (c *checker) destination(d Destination) {
 
 func (c *checker) strategy(s Strategy, src Source, dst Destination) {
 	c.oneOf("spec.strategy.type", s.Type, "", "Cold", "Warm")
-	if s.Type == "Warm" {
-		c.say("spec.strategy.type", "Warm is not available yet: use Cold")
-	}
+	c.warm(s)
 	c.oneOf("spec.strategy.conversion", string(s.Conversion), "", string(ConvertNone), string(ConvertQemuImg), string(ConvertVirtV2V))
 	if s.Conversion == ConvertVirtV2V {
 		c.say("spec.strategy.conversion", "VirtV2V is not available yet: use None, or QemuImg, and prepare the guest's drivers before the migration")

@@ -30,6 +30,7 @@ func (m *machine) describe(devices []types.BaseVirtualDevice) {
 	o.Config.Firmware = v.Firmware
 	o.Config.BootOptions = &types.VirtualMachineBootOptions{EfiSecureBootEnabled: types.NewBool(v.SecureBoot)}
 	o.Config.ChangeTrackingEnabled = types.NewBool(m.tracking)
+	o.Capability.ChangeTrackingSupported = m.canTrack()
 	o.Config.ChangeVersion = time.Now().UTC().Format(time.RFC3339Nano)
 	o.Config.Hardware.NumCPU, o.Config.Hardware.MemoryMB = v.CPUs, v.MemoryMiB
 	o.Config.Hardware.NumCoresPerSocket = types.NewInt32(v.CoresPerSocket)

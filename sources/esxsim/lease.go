@@ -54,6 +54,7 @@ func (l *lease) ready(id string) {
 	if !s.cfg.VCenter {
 		host = "*"
 	} else {
+		host = "localhost:" + s.url.Port() // vCenter names the host, which is another than itself
 		print = sha1Print(s.Certificate().Raw)
 	}
 	info := &types.HttpNfcLeaseInfo{Lease: l.Self, Entity: l.m.ref, LeaseTimeout: int32(max(s.cfg.LeaseTimeout/time.Second, 1))}

@@ -172,6 +172,9 @@ func (w *wrapped) ReconfigVMTask(ctx *simulator.Context, req *types.ReconfigVM_T
 	if req.Spec.ChangeTrackingEnabled != nil && w.m.obj.Snapshot != nil {
 		return &methods.ReconfigVM_TaskBody{Fault_: simulator.Fault("", &types.InvalidState{})}
 	}
+	if on := req.Spec.ChangeTrackingEnabled; on != nil && *on && !w.m.canTrack() {
+		return &methods.ReconfigVM_TaskBody{Fault_: simulator.Fault("", &types.NotSupported{})}
+	}
 	res := w.VirtualMachine.ReconfigVMTask(ctx, req)
 	if body, ok := res.(*methods.ReconfigVM_TaskBody); ok && body.Res != nil {
 		if t, ok := ctx.Map.Get(body.Res.Returnval).(*simulator.Task); ok {

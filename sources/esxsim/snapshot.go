@@ -3,6 +3,7 @@ package esxsim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -320,6 +321,12 @@ func (m *machine) publishSnapshots(ctx *simulator.Context, line []types.VirtualM
 	changes = append(changes, types.PropertyChange{Name: "runtime.consolidationNeeded", Val: needed}, types.PropertyChange{Name: "summary.runtime.consolidationNeeded", Val: needed})
 	ctx.Update(m.obj, changes)
 	m.storage()
+}
+
+// canTrack is true from hardware version 7 on.
+func (m *machine) canTrack() bool {
+	n, err := strconv.Atoi(strings.TrimPrefix(m.spec.HardwareVersion, "vmx-"))
+	return err == nil && n >= 7
 }
 
 // stun is when a wanted change of tracking becomes active.

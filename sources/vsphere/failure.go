@@ -127,6 +127,8 @@ func classifyFault(f types.BaseMethodFault, name, text string) (*fault.Error, bo
 		return e(fault.Transient, InvalidState, "")
 	case *types.ToolsUnavailable:
 		return e(fault.Blocked, fault.ToolsUnavailable, "the guest's tools do not run: shut the guest down by hand, or allow a hard power-off")
+	case *types.TooManySnapshotLevels:
+		return e(fault.Blocked, fault.Refused, "the VM has as many snapshots as the host allows: remove some that are not needed")
 	case *types.TaskInProgress:
 		return e(fault.Transient, InProgress, "another task works on the VM; wait for it to end")
 	case *types.ManagedObjectNotFound:

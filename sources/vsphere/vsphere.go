@@ -32,6 +32,7 @@ type Options struct {
 	CallTimeout   time.Duration // for one API call; 3 min
 	StallTimeout  time.Duration // a disk stream without bytes; 60 s
 	KeepAlive     time.Duration // between signs of life of an idle session; 5 min
+	LeaseProgress time.Duration // between signs of life of an export; 30 s
 	// Again says that a person asks for a password to be tried that was refused before.
 	Again bool
 	// Now is the clock; time.Now.
@@ -49,6 +50,7 @@ func (o Options) defaults() Options {
 	set(&o.CallTimeout, 3*time.Minute)
 	set(&o.StallTimeout, time.Minute)
 	set(&o.KeepAlive, 5*time.Minute)
+	set(&o.LeaseProgress, 30*time.Second)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -63,6 +65,7 @@ type Source struct {
 	session *session
 	about   sources.About
 	trust   *trust
+	nbd     spec.NBD
 	disks   *http.Client  // for /folder: same session, own connections
 	permits chan struct{} // one for each disk stream
 	twice   atomic.Bool   // this release wants names in /folder escaped twice
@@ -88,7 +91,7 @@ func Dial(ctx context.Context, s spec.Source, o Options) (_ sources.Source, err 
 	if streams <= 0 {
 		streams = spec.DefaultConnections
 	}
-	src := &Source{host: u.Host, opts: o, trust: tr, permits: make(chan struct{}, streams)}
+	src := &Source{host: u.Host, opts: o, trust: tr, nbd: s.NBD, permits: make(chan struct{}, streams)}
 	cookies := newJar()
 	src.api = newTransport(tr, o, 4)
 	src.disks = &http.Client{Transport: newTransport(tr, o, streams), Jar: cookies, CheckRedirect: noRedirect}
