@@ -220,6 +220,12 @@ func looked(f preflight.Facts, now time.Time) map[string]time.Time {
 	}
 	if f.Target != nil {
 		at["target"] = f.Target.Taken
+		for fact, when := range f.Target.Looked {
+			at["target/"+fact] = when
+		}
+	}
+	if f.Probe != nil {
+		at["source/probe"] = f.Probe.Taken
 	}
 	if f.Host != nil {
 		at["host"] = now

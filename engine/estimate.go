@@ -50,6 +50,9 @@ func estimated(c candidate, rate float64, copies int) *Estimate {
 		x.Shutdown = float64(c.options.Source.ShutdownSeconds)
 	}
 	x.Downtime = x.Copy + x.Deliver + x.Boot
+	if c.options.Strategy.Type == "Warm" {
+		x.Downtime -= x.Copy // it is copied while it runs
+	}
 	return &x
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"landfall/engine/fault"
@@ -71,6 +72,18 @@ func (t *turn) chosen(remedy string) string {
 	return ""
 }
 
+// keepChoices carries what a person chose by a remedy into a changed document that does not say otherwise.
+func (t *turn) keepChoices(old spec.Spec, next *spec.Spec) {
+	st := &t.m.Status
+	if r := st.Renamed; r != nil && st.Inventory != nil && targets.VMName(*st.Inventory, *next) == r.From {
+		next.Destination.VMName = r.To
+	}
+	chosen := slices.ContainsFunc(t.decided, func(d Decision) bool { return d.Kind == accept && d.Answer == fixAnswer+" "+old.Destination.BootDisk })
+	if next.Destination.BootDisk == "" && chosen {
+		next.Destination.BootDisk = old.Destination.BootDisk
+	}
+}
+
 // prepare writes down what a fix is going to change in the world; it is committed before the act.
 func (t *turn) prepare(x fix) {
 	if !x.finding.Remedy.Outside {
@@ -98,6 +111,7 @@ func (t *turn) mend(ctx context.Context, x fix) error {
 			if targets.Name(x.choice, "") != x.choice {
 				return fault.Hint(fault.Newf(fault.Blocked, fault.Refused, "%q is not a name of at most 63 lower-case letters, digits and dashes", x.choice), "change the answer in the document")
 			}
+			t.m.Status.Renamed = &Renamed{From: t.candidate(*t.m.Status.Inventory).target(), To: x.choice}
 			o.Destination.VMName = x.choice
 		case preflight.ChooseBoot:
 			o.Destination.BootDisk = x.choice

@@ -71,12 +71,19 @@ type Status struct {
 	Intents       []Intent            `json:"intents,omitempty"`
 	Times         Times               `json:"timestamps"`
 	History       []Transition        `json:"history,omitempty"`
+	Renamed       *Renamed            `json:"renamed,omitempty"`
 	CancelRefused bool                `json:"cancelRefused,omitempty"` // a cancel came after the target was started
 	Queue         int                 `json:"queue,omitempty"`         // place in the line for a permit, 1 is next; 0: not waiting
 	// Progress is when something last moved; patience is measured from it.
 	Progress time.Time `json:"progress,omitzero"`
 	// Left lists, at the end, what could not be cleaned up.
 	Left []Held `json:"left,omitempty"`
+}
+
+// Renamed is another name that a person took for the virtual machine than the one that was taken already.
+type Renamed struct {
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 // Shutdown is a graceful shutdown under way.

@@ -33,6 +33,7 @@ func (t *turn) refreeze() bool {
 		return true
 	}
 	old, next := *st.Options, t.m.Document.Spec.Default()
+	t.keepChoices(old, &next)
 	if t.touched() {
 		kept := old
 		kept.Strategy.Throttle, kept.Strategy.Paused, kept.Strategy.RetryLimit = next.Strategy.Throttle, next.Strategy.Paused, next.Strategy.RetryLimit

@@ -120,11 +120,37 @@ func TestFixesOfTheOptions(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			e := New(Config{})
 			o := spec.Spec{}.Default()
-			turn := turn{e: e, r: &runner{e: e}, now: time.Unix(10, 0), m: Migration{Status: Status{Phase: Validated, Options: &o}}}
+			turn := turn{e: e, r: &runner{e: e}, now: time.Unix(10, 0), m: Migration{Status: Status{Phase: Validated, Options: &o, Inventory: &machine.VM{Summary: machine.Summary{Name: "Web"}}}}}
 			d := answered("s", "v", "fix "+c.choice)
 			err := turn.mend(t.Context(), fix{finding: preflight.Finding{Remedy: &preflight.Remedy{ID: c.remedy}}, choice: c.choice, by: &d})
 			if (err == nil) != c.ok || c.ok != (turn.chosen(c.remedy) == c.choice) || c.ok == d.Closed.IsZero() {
 				t.Errorf("%v, options %+v, decision %+v", err, o.Destination, d)
+			}
+		})
+	}
+}
+
+// TestChosenNameOutlivesAChangeOfTheDocument changes the document after another name was taken: the name stays, unless the
+// document now names one itself.
+func TestChosenNameOutlivesAChangeOfTheDocument(t *testing.T) {
+	for _, c := range []struct{ what, asked, want string }{
+		{"it says nothing of the name", "", "web-7"},
+		{"it says the taken one still", "web", "web-7"},
+		{"it names another", "shop", "shop"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			e := New(Config{})
+			o := spec.Spec{}.Default()
+			turn := turn{e: e, r: &runner{e: e}, now: time.Unix(10, 0), m: Migration{Generation: 1, Status: Status{Phase: Validated, Options: &o, Inventory: &machine.VM{Summary: machine.Summary{Name: "Web"}}}}}
+			d := answered("s", "v", "fix web-7")
+			if err := turn.mend(t.Context(), fix{finding: preflight.Finding{Remedy: &preflight.Remedy{ID: preflight.TakeName}}, choice: "web-7", by: &d}); err != nil {
+				t.Fatal(err)
+			}
+			turn.m.Generation, turn.m.Document.Spec.Destination.VMName = 2, c.asked
+			turn.m.Document.Spec.Strategy.Throttle = 7
+			turn.refreeze()
+			if got := turn.options(); got.Destination.VMName != c.want || got.Strategy.Throttle != 7 {
+				t.Errorf("name %q, throttle %d; want %q", got.Destination.VMName, got.Strategy.Throttle, c.want)
 			}
 		})
 	}

@@ -104,11 +104,12 @@ func cannot(subject, why string) []hit {
 	return []hit{{subject: subject, found: "could not check: " + why, unchecked: true}}
 }
 
-// Open gives how many findings wait for a person whom the answers do not answer: an answer holds for its value only.
-func Open(fs []Finding, answers []spec.Answer) (n int) {
+// Open gives how many findings of a level the answers do not answer: an answer holds for its value only, and what blocks
+// cannot be accepted.
+func Open(fs []Finding, l Level, answers []spec.Answer) (n int) {
 	for _, f := range fs {
-		if f.Level == Decide && !slices.ContainsFunc(answers, func(a spec.Answer) bool {
-			return a.Finding == f.ID() && a.Value == f.Found && (a.Answer == spec.Accept || f.Remedy != nil)
+		if f.Level == l && !slices.ContainsFunc(answers, func(a spec.Answer) bool {
+			return a.Finding == f.ID() && a.Value == f.Found && (a.Answer == spec.Accept && l != Blocker || a.Answer == spec.Fix && f.Remedy != nil)
 		}) {
 			n++
 		}

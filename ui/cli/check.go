@@ -127,14 +127,15 @@ func (a *app) judge(ctx context.Context, s *store.Store, docs []spec.Document) (
 	for i, p := range e.Foresee(ctx, docs) {
 		d := docs[i]
 		js[i] = judged{Name: d.Metadata.Name, Source: d.Spec.Source.Address, VM: d.Spec.Source.VM, Preview: p, Verdict: "ready"}
-		switch worst := preflight.Worst(p.Findings); {
-		case p.Failure != "" && worst != preflight.Blocker:
-			js[i].Verdict = "failed"
-		case worst == preflight.Blocker:
+		answers := d.Spec.Answers
+		switch {
+		case preflight.Open(p.Findings, preflight.Blocker, answers) > 0:
 			js[i].Verdict = "blocked"
-		case preflight.Open(p.Findings, d.Spec.Answers) > 0:
+		case p.Failure != "":
+			js[i].Verdict = "failed"
+		case preflight.Open(p.Findings, preflight.Decide, answers) > 0:
 			js[i].Verdict = "decision"
-		case worst != "":
+		case preflight.Count(p.Findings, preflight.Warning) > 0:
 			js[i].Verdict = "warning"
 		}
 	}
