@@ -271,7 +271,7 @@ func TestControllersComeToRest(t *testing.T) {
 }
 
 func TestMachinesThatAreRefused(t *testing.T) {
-	v := virt(t, start(t, kubesim.Config{}))
+	v := virt(t, start(t, kubesim.Config{Preferences: []kubesim.Preference{{Name: "wide", CPUs: 64}, {Name: "large", Memory: "900Gi"}}}))
 	for _, row := range []struct {
 		name   string
 		change func(*virtv1.VirtualMachine)
@@ -296,6 +296,15 @@ func TestMachinesThatAreRefused(t *testing.T) {
 			vm.Spec.Template.Spec.Domain.Memory = nil
 			vm.Spec.Instancetype = &virtv1.InstancetypeMatcher{Name: "u1.none"}
 		}, `Failure to find instancetype: virtualmachineclusterinstancetypes.instancetype.kubevirt.io "u1.none" not found`},
+		{"preference is not there", func(vm *virtv1.VirtualMachine) {
+			vm.Spec.Preference = &virtv1.PreferenceMatcher{Name: "none"}
+		}, `Failure to find preference: virtualmachineclusterpreferences.instancetype.kubevirt.io "none" not found`},
+		{"preference requires more CPUs", func(vm *virtv1.VirtualMachine) {
+			vm.Spec.Preference = &virtv1.PreferenceMatcher{Name: "wide"}
+		}, "insufficient CPU resources of 1 vCPU provided by VirtualMachine, preference requires 64 vCPU"},
+		{"preference requires more memory", func(vm *virtv1.VirtualMachine) {
+			vm.Spec.Preference = &virtv1.PreferenceMatcher{Name: "large"}
+		}, "preference requires 900Gi"},
 		{"secure boot without SMM", func(vm *virtv1.VirtualMachine) {
 			vm.Spec.Template.Spec.Domain.Firmware = &virtv1.Firmware{Bootloader: &virtv1.Bootloader{EFI: &virtv1.EFI{}}}
 		}, "has SecureBoot enabled"},
