@@ -109,6 +109,26 @@ func configured(vm *machine.VM, c types.VirtualMachineConfigInfo) {
 	vm.ChangeTracking = isTrue(c.ChangeTrackingEnabled)
 	vm.ConfigPath = c.Files.VmPathName
 	vm.Pinned = pinned(c)
+	vm.BootDisks = bootDisks(c.BootOptions)
+	for _, o := range c.ExtraConfig {
+		if v := o.GetOptionValue(); v != nil && strings.EqualFold(v.Key, "disk.EnableUUID") {
+			text, _ := v.Value.(string)
+			vm.DiskUUIDs = strings.EqualFold(strings.TrimSpace(text), "true")
+		}
+	}
+}
+
+// bootDisks are the disks that the VM's own boot order names.
+func bootDisks(o *types.VirtualMachineBootOptions) (keys []int32) {
+	if o == nil {
+		return nil
+	}
+	for _, d := range o.BootOrder {
+		if disk, ok := d.(*types.VirtualMachineBootOptionsBootableDiskDevice); ok && disk != nil {
+			keys = append(keys, disk.DeviceKey)
+		}
+	}
+	return keys
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
