@@ -36,4 +36,9 @@ func guest(vm *machine.VM, b bag) {
 		}
 	}
 	vm.Addresses = add(vm.Addresses, get[string](b, "guest.ipAddress"))
+	for _, d := range get[types.ArrayOfGuestDiskInfo](b, "guest.disk").GuestDiskInfo {
+		if d.DiskPath != "" && d.Capacity > 0 {
+			vm.GuestDisks = append(vm.GuestDisks, machine.GuestDisk{Path: shown(d.DiskPath), Capacity: d.Capacity, Free: d.FreeSpace})
+		}
+	}
 }

@@ -17,7 +17,7 @@ import (
 // inspected are the properties that a whole VM is told from, beside those of its row.
 var inspected = append(slices.Clone(listed),
 	"config", "network", "snapshot", "runtime.question", "runtime.consolidationNeeded", "runtime.faultToleranceState",
-	"guest.net", "guest.hostName", "guest.ipAddress")
+	"guest.net", "guest.hostName", "guest.ipAddress", "guest.disk")
 
 // Inspect gives the whole VM as it is now.
 func (s *Source) Inspect(ctx context.Context, ref machine.Ref) (machine.VM, error) {
