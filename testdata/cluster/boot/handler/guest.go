@@ -19,13 +19,13 @@ import (
 
 // guest is a qemu that was started. A nil guest is none.
 type guest struct {
-	dir     string
-	address string          // the launcher pod's, whose ports are the guest's
-	ports   map[string]bool // that are forwarded
-	cmd     *exec.Cmd
-	ended   chan struct{}
-	err     error // how qemu ended, once ended is closed
-	asked   time.Time
+	dir   string
+	pod   pod             // whose address and ports are the guest's
+	ports map[string]bool // that are forwarded
+	cmd   *exec.Cmd
+	ended chan struct{}
+	err   error // how qemu ended, once ended is closed
+	asked time.Time
 
 	mu    sync.Mutex
 	hears agentState
@@ -39,7 +39,7 @@ func (h *handler) start(ctx context.Context, vmi *virt.VirtualMachineInstance) (
 	if err != nil {
 		return nil, err
 	}
-	address, err := h.podAddress(ctx, vmi)
+	in, err := h.launcher(ctx, vmi)
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +57,11 @@ func (h *handler) start(ctx context.Context, vmi *virt.VirtualMachineInstance) (
 	if err != nil {
 		return nil, err
 	}
-	if err := h.addresses.hold(address); err != nil {
-		return nil, err
-	}
-	g := &guest{dir: dir, address: address, ports: map[string]bool{}, ended: make(chan struct{})}
+	g := &guest{dir: dir, pod: in, ports: map[string]bool{}, ended: make(chan struct{})}
 	if err := g.run(args); err != nil {
-		h.addresses.release(address)
 		return nil, err
 	}
-	log.Printf("instance %s/%s: qemu %d on %s, console %s", vmi.Namespace, vmi.Name, g.cmd.Process.Pid, address, g.path("console.log"))
+	log.Printf("instance %s/%s: qemu %d on %s, console %s", vmi.Namespace, vmi.Name, g.cmd.Process.Pid, in.address, g.path("console.log"))
 	g.downLinks(vmi)
 	go g.listen()
 	return g, nil
@@ -76,7 +72,8 @@ func (g *guest) run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("start qemu: %w", err)
 	}
-	g.cmd = exec.Command("qemu-system-x86_64", args...)
+	// qemu lives in the pod's network, as in a real launcher, so that the guest's ports are ports of the pod's address.
+	g.cmd = exec.Command("nsenter", append([]string{"--net=" + g.pod.network, "--", "qemu-system-x86_64"}, args...)...)
 	g.cmd.Stdout, g.cmd.Stderr = said, said
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	began := make(chan error)

@@ -29,7 +29,6 @@ type handler struct {
 	nodes, core kubernetes.Interface
 	guests      map[string]*guest // by uid of the instance
 	beat        time.Time
-	addresses   addresses
 }
 
 // serve looks at everything once a second until ctx ends, and then ends the guests with it.
@@ -37,7 +36,6 @@ func (h *handler) serve(ctx context.Context) error {
 	defer func() {
 		for _, g := range h.guests {
 			g.cut()
-			h.addresses.release(g.address)
 		}
 	}()
 	for {
@@ -80,7 +78,6 @@ func (h *handler) look(ctx context.Context) error {
 func (h *handler) forget(uid string) {
 	if g := h.guests[uid]; g != nil {
 		g.cut()
-		h.addresses.release(g.address)
 		delete(h.guests, uid)
 	}
 }
@@ -121,7 +118,7 @@ func (h *handler) reconcile(ctx context.Context, was *unstructured.Unstructured)
 		said = report{phase: virt.Failed, reason: g.why()}
 	}
 	if g != nil {
-		said.address, said.agent = g.address, g.agent()
+		said.address, said.agent = g.pod.address, g.agent()
 	}
 	now := was.DeepCopy()
 	if err := said.write(now, vmi, time.Now()); err != nil {

@@ -1,8 +1,8 @@
 // Handler stands in for KubeVirt's virt-handler on one node of the lab: it boots what the API server says runs there, from the
 // files that the claims' volumes are, and says on the instance how the guest does, as the service account of virt-handler.
 //
-// qemu always emulates; the guest's ports are the ports of the launcher pod's address, so that services and their endpoints
-// are Kubernetes' own. It knows the API alone: nothing of the lab's layers, or of who made the machine.
+// qemu always emulates. It lives in the network of the instance's launcher pod, so that services and their endpoints are
+// Kubernetes' own. It knows the API alone: nothing of the lab's layers, or of who made the machine.
 package main
 
 import (

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"os/exec"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,21 +16,43 @@ import (
 	virt "kubevirt.io/api/core/v1"
 )
 
-// podAddress is the address of the instance's launcher pod on this node.
-func (h *handler) podAddress(ctx context.Context, vmi *virt.VirtualMachineInstance) (string, error) {
+// pod is the instance's launcher pod on this node.
+type pod struct {
+	address string
+	network string // of its network namespace
+}
+
+// launcher finds the instance's launcher pod, which is there before the instance is this node's.
+func (h *handler) launcher(ctx context.Context, vmi *virt.VirtualMachineInstance) (pod, error) {
 	pods, err := h.core.CoreV1().Pods(vmi.Namespace).List(ctx, metav1.ListOptions{LabelSelector: virt.CreatedByLabel + "=" + string(vmi.UID)})
 	if err != nil {
-		return "", fmt.Errorf("look at its launcher: %w", err)
+		return pod{}, fmt.Errorf("look at its launcher: %w", err)
 	}
 	for _, p := range pods.Items {
 		if p.Spec.NodeName == h.node && p.DeletionTimestamp == nil && p.Status.PodIP != "" {
-			if p.Spec.HostNetwork || p.Status.PodIP == p.Status.HostIP {
-				return "", fmt.Errorf("its launcher %s has no address of its own", p.Name)
+			network, err := networkOf(string(p.UID))
+			if err != nil {
+				return pod{}, fmt.Errorf("its launcher %s: %w", p.Name, err)
 			}
-			return p.Status.PodIP, nil
+			return pod{p.Status.PodIP, network}, nil
 		}
 	}
-	return "", errors.New("its launcher has no address yet")
+	return pod{}, errors.New("its launcher has no address yet")
+}
+
+// networkOf finds a process of a pod by its control group, which the kubelet names for the pod, and gives its network.
+func networkOf(uid string) (string, error) {
+	groups, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	if err != nil {
+		return "", err
+	}
+	for _, g := range groups {
+		b, err := os.ReadFile(g)
+		if err == nil && strings.Contains(string(b), "/pod"+uid) {
+			return filepath.Join(filepath.Dir(g), "ns", "net"), nil
+		}
+	}
+	return "", errors.New("none of its processes runs on this node")
 }
 
 // forward makes the guest's ports reachable on the pod's address: those that a service leads to, and no others.
@@ -43,13 +65,13 @@ func (h *handler) forward(ctx context.Context, vmi *virt.VirtualMachineInstance,
 	if err != nil {
 		return fmt.Errorf("look at the services that lead to it: %w", err)
 	}
-	want := wanted(slicesOf.Items, g.address, vmi.Spec.Domain.Devices.Interfaces[nic].Ports)
+	want := wanted(slicesOf.Items, g.pod.address, vmi.Spec.Domain.Devices.Interfaces[nic].Ports)
 	var failed []error
 	for port := range want {
 		if g.ports[port] {
 			continue
 		}
-		if err := g.console(fmt.Sprintf("hostfwd_add net%d %s", nic, rule(port, g.address, true))); err != nil {
+		if err := g.console(fmt.Sprintf("hostfwd_add net%d %s", nic, rule(port, g.pod.address, true))); err != nil {
 			failed = append(failed, err)
 			continue
 		}
@@ -60,7 +82,7 @@ func (h *handler) forward(ctx context.Context, vmi *virt.VirtualMachineInstance,
 			continue
 		}
 		// qemu says that it removed the rule, so what it says is no failure.
-		_, _ = g.monitor(command{"human-monitor-command", map[string]string{"command-line": fmt.Sprintf("hostfwd_remove net%d %s", nic, rule(port, g.address, false))}})
+		_, _ = g.monitor(command{"human-monitor-command", map[string]string{"command-line": fmt.Sprintf("hostfwd_remove net%d %s", nic, rule(port, g.pod.address, false))}})
 		delete(g.ports, port)
 	}
 	return errors.Join(failed...)
@@ -98,36 +120,4 @@ func rule(port, address string, leads bool) string {
 		r += fmt.Sprintf("-%s:%s", guestIP, number)
 	}
 	return r
-}
-
-// addresses are those that this node has for guests.
-type addresses map[string]bool
-
-// hold makes the address one of this machine's, in the namespace that the handler lives in.
-func (a *addresses) hold(address string) error {
-	if *a == nil {
-		*a = addresses{}
-	}
-	have, err := net.InterfaceAddrs()
-	if err != nil {
-		return fmt.Errorf("look at the node's addresses: %w", err)
-	}
-	for _, h := range have {
-		if n, ok := h.(*net.IPNet); ok && n.IP.String() == address {
-			return nil
-		}
-	}
-	if b, err := exec.Command("ip", "address", "add", address+"/32", "dev", "lo").CombinedOutput(); err != nil {
-		return fmt.Errorf("give the node the address %s: %w: %s", address, err, strings.TrimSpace(string(b)))
-	}
-	(*a)[address] = true
-	return nil
-}
-
-// release gives up an address that hold made.
-func (a addresses) release(address string) {
-	if a[address] {
-		_ = exec.Command("ip", "address", "del", address+"/32", "dev", "lo").Run()
-		delete(a, address)
-	}
 }
