@@ -23,6 +23,9 @@ const (
 	// Services is the range that services get their addresses from, and API the address that the API server has in it.
 	Services, API = "10.96.0.0/16", "10.96.0.1"
 
+	// Class is the storage class that binds at once, and WaitingClass the one that waits for a first consumer.
+	Class, WaitingClass = "local", "local-wffc"
+
 	etcdClients, etcdPeers = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
 )
 
@@ -75,7 +78,15 @@ func Up(ctx context.Context, l *lab.Lab, b build.Builder) error {
 		"--bind-address", "127.0.0.1", "--cert-dir", l.Path("pki", "scheduler"), "--authentication-skip-lookup"}}); err != nil {
 		return err
 	}
-	return kinds(ctx, l, path["kubevirt-manifests"], path["cdi-manifests"])
+	if err := kinds(ctx, l, path["kubevirt-manifests"], path["cdi-manifests"]); err != nil {
+		return err
+	}
+	for class, binding := range map[string]string{Class: "Immediate", WaitingClass: "WaitForFirstConsumer"} {
+		if err := Apply(ctx, l, Object("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: %s}", class, binding)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func startAPI(l *lab.Lab, a *Authority, program string) error {

@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -93,4 +94,24 @@ func (l *Lab) Enter(argv []string, env []string) error {
 		}
 	}
 	return fmt.Errorf("run %s: %w", path, syscall.Exec(path, argv, append(env, inside+"=1")))
+}
+
+// AddAddress gives the loopback device of this process's network one more address.
+func AddAddress(ip string) error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	r, err := unix.NewIfreq("lo:lab")
+	if err != nil {
+		return err
+	}
+	if err := r.SetInet4Addr(net.ParseIP(ip).To4()); err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(s, unix.SIOCSIFADDR, r); err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add address %s: %w", ip, err)
+	}
+	return nil
 }

@@ -24,7 +24,8 @@ func (l *Lab) undoList() string { return l.Path("undo") }
 
 // Undo writes down how a change is put back; it is called before the change is made, so that an interrupted command leaves
 // nothing unknown. What it knows: "unmount PATH" (with all mounts below it), "remove PATH", "write PATH CONTENT",
-// "cgroup PATH" (with what runs in it and in those below it) and "run COMMAND ARG...", which may fail. Putting back what was never done is success.
+// "cgroup PATH" (with what runs in it and in those below it) and "run COMMAND ARG...", which may fail. Putting back what was
+// never done is success.
 func (l *Lab) Undo(what string, args ...string) error {
 	f, err := os.OpenFile(l.undoList(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
