@@ -80,6 +80,9 @@ type Desk interface {
 	Change(ctx context.Context, uid string, generation int64, d spec.Document, who Person) error
 	// Cancel makes cancelling a durable want.
 	Cancel(ctx context.Context, uid string, who Person) error
+	// CutOver gives the word to stop a warm migration's source, as a durable want: it is acted on when the target is ready. A
+	// hold in the document refuses it, and takes it back as long as the source was not stopped.
+	CutOver(ctx context.Context, uid string, who Person) error
 	// RetryNow ends a rest at once.
 	RetryNow(ctx context.Context, uid string, who Person) error
 

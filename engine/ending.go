@@ -20,9 +20,11 @@ func (e ending) observe(ctx context.Context, t *turn) (Observation, error) {
 			rest++
 		}
 	}
+	t.interruptWarm()
 	row, _ := RowOf(st.Phase)
 	entered := st.History[len(st.History)-1].Time
 	if rest == 0 || t.now.Sub(entered) > row.Patience {
+		t.closeWarm(rest)
 		t.end(held, rest)
 		return Observation{Sight: Complete, Seen: fmt.Sprintf("%d things left", len(st.Left))}, nil
 	}

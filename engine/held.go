@@ -18,6 +18,9 @@ import (
 const (
 	heldFile  = "staging"
 	heldPower = "power"
+	// heldSnapshot and heldSwitch are on the source: a snapshot of ours, and change tracking that is to be switched off again.
+	heldSnapshot = "snapshot"
+	heldSwitch   = "change-tracking-on"
 )
 
 func (h Held) ref() targets.Ref { return targets.Ref{Kind: h.Kind, Namespace: h.Where, Name: h.Name} }
@@ -56,6 +59,10 @@ func (e *Engine) release(ctx context.Context, m Migration, h Held) (gone bool, e
 		return true, nil
 	case heldPower, heldNamespace, heldTracking:
 		return false, nil // for a person to take back
+	case heldSnapshot:
+		return e.removeSnapshots(ctx, m, h.Name)
+	case heldSwitch:
+		return e.restoreTracking(ctx, m)
 	}
 	o := m.options()
 	target, err := e.targets.get(ctx, o.Destination)
@@ -130,12 +137,17 @@ func Leftover(ctx context.Context, s Store, m Migration) ([]Held, error) {
 	return left, err
 }
 
-// CleanUp removes what an ended migration left behind, and gives what is seen gone. The caller holds the engine's lock.
-func (e *Engine) CleanUp(ctx context.Context, m Migration) (gone []Held, err error) {
+// Lease tells whether a held thing is on the source: a snapshot of ours, or change tracking that we switched on.
+func (h Held) Lease() bool { return onSource(h) }
+
+// CleanUp removes what an ended migration left behind, or of it only what is on the source, and gives what is seen gone. The
+// caller holds the engine's lock.
+func (e *Engine) CleanUp(ctx context.Context, m Migration, leases bool) (gone []Held, err error) {
 	left, err := Leftover(ctx, e.Store, m)
 	if err != nil {
 		return nil, err
 	}
+	left = slices.DeleteFunc(left, func(h Held) bool { return leases && !h.Lease() })
 	var errs []error
 	for i := len(left) - 1; i >= 0; i-- {
 		ok, err := e.release(ctx, m, left[i])

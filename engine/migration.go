@@ -7,6 +7,7 @@ import (
 	"landfall/engine/preflight"
 	"landfall/engine/spec"
 	"landfall/engine/transfer"
+	"landfall/engine/warm"
 	"landfall/sources"
 	"landfall/targets"
 )
@@ -61,6 +62,7 @@ type Status struct {
 	Power         machine.Power       `json:"power,omitempty"`
 	Shutdown      *Shutdown           `json:"shutdown,omitempty"`
 	Disks         []Disk              `json:"disks,omitempty"`
+	Warm          *warm.State         `json:"warm,omitempty"` // of strategy Warm: coordinator and workers
 	Plan          *targets.Plan       `json:"plan,omitempty"`
 	Machine       *MachineRef         `json:"machine,omitempty"`
 	Instance      string              `json:"instance,omitempty"` // KubeVirt's phase of it

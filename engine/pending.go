@@ -37,6 +37,7 @@ func (t *turn) refreeze() bool {
 	if t.touched() {
 		kept := old
 		kept.Strategy.Throttle, kept.Strategy.Paused, kept.Strategy.RetryLimit = next.Strategy.Throttle, next.Strategy.Paused, next.Strategy.RetryLimit
+		kept.Strategy.Warm = next.Strategy.Warm
 		kept.Validation, kept.CleanupPolicy = next.Validation, next.CleanupPolicy
 		kept.Source.PowerOffPolicy, kept.Source.ShutdownSeconds = next.Source.PowerOffPolicy, next.Source.ShutdownSeconds
 		kept.Source.Password, kept.Source.TLS, kept.Source.Username = next.Source.Password, next.Source.TLS, next.Source.Username

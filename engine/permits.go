@@ -29,30 +29,43 @@ func (p *permits) limit() int {
 }
 
 // ask gives a permit, or the place in the line: 1 is next. Asking again keeps the place.
-func (p *permits) ask(host, uid, key string) (bool, int) {
+func (p *permits) ask(host, uid, key string) (bool, int) { return p.askAll([]string{host}, uid, key) }
+
+// askAll gives a permit of every line at once, or of none, and then the worst place.
+func (p *permits) askAll(hosts []string, uid, key string) (bool, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.hosts[host]
-	if l == nil {
-		l = &line{}
-		p.hosts[host] = l
-	}
 	me := ticket{uid, key}
-	if slices.Contains(l.held, me) {
-		return true, 0
+	worst, full := 0, false
+	for _, host := range hosts {
+		l := p.hosts[host]
+		if l == nil {
+			l = &line{}
+			p.hosts[host] = l
+		}
+		if slices.Contains(l.held, me) {
+			continue
+		}
+		if !slices.Contains(l.waiting, me) {
+			l.waiting = append(l.waiting, me)
+		}
+		order := slices.Clone(l.waiting)
+		slices.SortStableFunc(order, func(a, b ticket) int { return l.holds(a.uid) - l.holds(b.uid) })
+		place := slices.Index(order, me)
+		full = full || place >= p.max-len(l.held)
+		worst = max(worst, place+1)
 	}
-	if !slices.Contains(l.waiting, me) {
-		l.waiting = append(l.waiting, me)
+	if full {
+		return false, worst
 	}
-	order := slices.Clone(l.waiting)
-	slices.SortStableFunc(order, func(a, b ticket) int { return l.holds(a.uid) - l.holds(b.uid) })
-	place := slices.Index(order, me)
-	if place < p.max-len(l.held) {
-		l.held = append(l.held, me)
-		l.waiting = slices.DeleteFunc(l.waiting, func(t ticket) bool { return t == me })
-		return true, 0
+	for _, host := range hosts {
+		l := p.hosts[host]
+		if !slices.Contains(l.held, me) {
+			l.held = append(l.held, me)
+			l.waiting = slices.DeleteFunc(l.waiting, func(t ticket) bool { return t == me })
+		}
 	}
-	return false, place + 1
+	return true, 0
 }
 
 func (l *line) holds(uid string) (n int) {

@@ -20,6 +20,9 @@ const (
 
 func (preparing) observe(ctx context.Context, t *turn) (Observation, error) {
 	st := &t.m.Status
+	if t.options().Strategy.Type == "Warm" {
+		return t.seeWarm(ctx)
+	}
 	if t.acquired() {
 		once(&st.Times.DisksAcquired, t.now)
 		t.condition(DiskAcquired, true, "Acquired", fmt.Sprintf("%d disks", len(st.Disks)))
@@ -59,6 +62,8 @@ func (preparing) act(ctx context.Context, t *turn, o Observation) error {
 		return t.power(ctx, next)
 	case []int:
 		return t.copyDisks(ctx, next)
+	case warmWork:
+		return t.workWarm(ctx, next)
 	}
 	return nil
 }

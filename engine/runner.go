@@ -15,7 +15,8 @@ type runner struct {
 
 	still int // turns without a change
 	fruitless
-	guest patience
+	guest  patience
+	looked time.Time // when the source of a warm migration was last looked at
 }
 
 // patience is how long this process has waited for a guest. It is not the clock's but the process's own time: a clock that is set

@@ -18,6 +18,7 @@ func (s *Store) Apply(ctx context.Context, d spec.Document, who engine.Person) (
 	if err := d.Validate(); err != nil {
 		return engine.Migration{}, fmt.Errorf("%s: %w", op, err)
 	}
+	d.Spec.Strategy.Warm.CutOver = false // a word is given to a migration that runs
 	id, err := uuid.NewRandomFromReader(s.random)
 	if err != nil {
 		return engine.Migration{}, fmt.Errorf("%s: draw a UID: %w", op, err)
@@ -69,6 +70,9 @@ func (s *Store) Change(ctx context.Context, uid string, generation int64, d spec
 	op := "change migration " + short(uid)
 	if err := d.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
+	}
+	if d.Spec.Strategy.Warm.Hold {
+		d.Spec.Strategy.Warm.CutOver = false
 	}
 	document, err := encode("document", d)
 	if err != nil {

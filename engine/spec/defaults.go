@@ -23,6 +23,9 @@ func (s Spec) Default() Spec {
 	set((*string)(&s.Strategy.Conversion), string(ConvertNone))
 	set((*string)(&s.Strategy.Delivery), string(Upload))
 	set(&s.Strategy.Verify, "fast")
+	if s.Strategy.Type == "Warm" {
+		s.Strategy.Warm = s.Strategy.Warm.Default()
+	}
 	if s.Strategy.RetryLimit == nil {
 		n := DefaultRetryLimit
 		s.Strategy.RetryLimit = &n

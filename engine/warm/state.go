@@ -31,21 +31,21 @@ type State struct {
 
 // Options are those of the document, resolved.
 type Options struct {
-	Threshold     int64         `json:"threshold"` // bytes
-	Budget        time.Duration `json:"budget"`    // of downtime; 0: not looked at
-	MaxRounds     int           `json:"maxRounds"`
-	Every         time.Duration `json:"every"` // between rounds of a converged disk
-	From          time.Time     `json:"from,omitzero"`
-	Until         time.Time     `json:"until,omitzero"`
-	Hold          bool          `json:"hold,omitempty"`
-	Quiesce       bool          `json:"quiesce,omitempty"`
-	Proved        bool          `json:"proved,omitempty"`
-	Paused        bool          `json:"paused,omitempty"`
-	ConvertRate   float64       `json:"convertRate,omitempty"` // bytes per second as the operator gave them; 0: unknown
-	DeliverRate   float64       `json:"deliverRate,omitempty"`
-	Boot          time.Duration `json:"boot,omitempty"`
-	NoConversion  bool          `json:"noConversion,omitempty"`
-	RestoreAtEnds bool          `json:"restoreTracking,omitempty"`
+	Threshold    int64         `json:"threshold"` // bytes
+	Budget       time.Duration `json:"budget"`    // of downtime; 0: not looked at
+	MaxRounds    int           `json:"maxRounds"`
+	Every        time.Duration `json:"every"` // between rounds of a converged disk
+	From         time.Time     `json:"from,omitzero"`
+	Until        time.Time     `json:"until,omitzero"`
+	Hold         bool          `json:"hold,omitempty"`
+	Quiesce      bool          `json:"quiesce,omitempty"`
+	Proved       bool          `json:"proved,omitempty"`
+	Paused       bool          `json:"paused,omitempty"`
+	ConvertRate  float64       `json:"convertRate,omitempty"` // bytes per second as the operator gave them; 0: unknown
+	DeliverRate  float64       `json:"deliverRate,omitempty"`
+	Boot         time.Duration `json:"boot,omitempty"`
+	NoConversion bool          `json:"noConversion,omitempty"`
+	Restore      bool          `json:"restore,omitempty"` // change tracking, at the end
 }
 
 // Disk is one disk's worker as it is recorded.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ import (
 
 // cleanup shows what ended migrations hold, and removes it on demand.
 func (a *app) cleanup() *cobra.Command {
-	var execute bool
+	var execute, leases bool
 	cmd := &cobra.Command{Use: "cleanup [MIGRATION]", Short: "Show what ended migrations left behind; --execute removes it", Args: cobra.MaximumNArgs(1),
 		Long: "Show what ended migrations left behind. Nothing is removed without --execute; the results of completed migrations are never\nremoved, nor anything that does not carry the migration's label.",
 		RunE: a.withStore(func(ctx context.Context, s *store.Store, args []string) error {
@@ -30,7 +31,7 @@ func (a *app) cleanup() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				left = append(left, held...)
+				left = append(left, slices.DeleteFunc(held, func(h engine.Held) bool { return leases && !h.Lease() })...)
 			}
 			if !execute {
 				return a.print(left, func(w io.Writer) {
@@ -50,8 +51,9 @@ func (a *app) cleanup() *cobra.Command {
 			if store.EngineAlive(a.workspace) {
 				return fault.Hint(errors.New("the engine runs"), "stop it first (landfall engine stop): two must not clean up at once")
 			}
-			return a.clean(ctx, s, ms)
+			return a.clean(ctx, s, ms, leases)
 		})}
+	cmd.Flags().BoolVar(&leases, "leases", false, "only what is on the source: snapshots of ours, change tracking that we switched on")
 	cmd.Flags().BoolVar(&execute, "execute", false, "remove what is listed")
 	return cmd
 }
@@ -81,7 +83,7 @@ func ended(ctx context.Context, s *store.Store, args []string) (ms []engine.Migr
 	return ms, nil
 }
 
-func (a *app) clean(ctx context.Context, s *store.Store, ms []engine.Migration) error {
+func (a *app) clean(ctx context.Context, s *store.Store, ms []engine.Migration, leases bool) error {
 	lock, err := store.LockEngine(a.workspace)
 	if err != nil {
 		return err
@@ -93,7 +95,7 @@ func (a *app) clean(ctx context.Context, s *store.Store, ms []engine.Migration) 
 	}
 	var errs []error
 	for _, m := range ms {
-		gone, err := e.CleanUp(ctx, m)
+		gone, err := e.CleanUp(ctx, m, leases)
 		for _, h := range gone {
 			rows(a.Out, "removed", [][]string{{h.String()}})
 		}

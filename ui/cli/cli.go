@@ -91,6 +91,8 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.readOnly, "read-only", false, "change nothing")
 	root.AddCommand(a.connect(), a.vms(), a.check(), a.render(), a.apply(), a.migrate(), a.list(), a.status(), a.decide(), a.cancel(), a.retry(),
 		a.report(), a.cleanup(), a.doctor(), a.backup(), a.engine(), a.demo(), a.version())
+	root.AddCommand(a.cutover())
+	root.AddCommand(a.live()...)
 	root.AddCommand(a.simulators()...)
 	return root
 }

@@ -147,6 +147,20 @@ func (d *Desk) Cancel(_ context.Context, uid string, who engine.Person) error {
 	return nil
 }
 
+// CutOver as engine.Desk.
+func (d *Desk) CutOver(_ context.Context, uid string, who engine.Person) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m, err := d.find(uid)
+	if err != nil {
+		return err
+	}
+	m.Document.Spec.Strategy.Warm.CutOver = true
+	m.Generation++
+	d.note(who, uid, "cutover")
+	return nil
+}
+
 // RetryNow as engine.Desk.
 func (d *Desk) RetryNow(_ context.Context, uid string, who engine.Person) error {
 	d.mu.Lock()
