@@ -54,8 +54,20 @@ func (m *Model) doFor(p pages.Page, a pages.Action) tea.Cmd {
 		m.dialogs.Open(dialog.NewChoose(a.Decision, m.lineOf(a.Decision.Migration), m.now))
 	case pages.AskCancel:
 		m.askCancel(a.UID)
-	case pages.AskStart:
-		m.dialogs.Open(dialog.NewStart(a.VMs, m.cfg.DefaultSpec, m.cfg.Verdict, m.now))
+	case pages.AskPreflight:
+		m.think(a.VMs)
+		m.show(atPreflight)
+		return m.do(m.check.Show(m.draft))
+	case pages.AskPlan:
+		m.think(a.VMs)
+		m.show(atPlan)
+		return m.do(m.plan.Show(m.draft))
+	case pages.AskOne:
+		m.dialogs.Open(dialog.NewOne(a, m.now))
+	case pages.AskText:
+		m.dialogs.Open(dialog.NewText(a, m.now))
+	case dialog.Take:
+		return m.do(a.Run())
 	default:
 		return m.change(a)
 	}
@@ -97,6 +109,10 @@ func (m *Model) change(a pages.Action) tea.Cmd {
 		})
 	case pages.Start:
 		return m.aside(func(ctx context.Context) tea.Msg { return start(ctx, desk, who, a) })
+	case pages.Look:
+		return m.look(a)
+	case pages.Save:
+		return m.save(a)
 	case pages.Refresh:
 		return m.refresh()
 	}

@@ -168,15 +168,15 @@ func TestStart(t *testing.T) {
 	t.Run("one", func(t *testing.T) {
 		c := open(t, uitest.World(clock), 80, 24)
 		c.press("/")
-		c.write("db-pri")
+		c.write("build")
 		c.press("enter", "m")
-		c.shows("Migrate db-primary", "vms/vm-2 in kind-demo", "the guest is shut down; if it does not within 5m00s, you are", "→ fast Block", "HTTP :80/")
-		c.press("enter") // on Cancel
+		c.shows("Plan of build-agent", "vms", "GracefulThenAsk", "fast Block", "HTTP:80/")
+		c.press("m", "enter") // on going back
 		c.said(nothing)
-		c.press("m", "tab", "enter")
+		c.press("m", "down", "enter")
 		c.said("apply")
 		c.press("down")
-		c.shows("Pending", "db-primary")
+		c.shows("Pending", "build-agent")
 	})
 	t.Run("several, one of which is under way, two to one name", func(t *testing.T) {
 		d := uitest.World(clock)
@@ -195,9 +195,12 @@ func TestStart(t *testing.T) {
 			c.press("enter", "space")
 		}
 		c.press("esc", "m")
-		c.shows("Migrate 2 VMs", "would be the target of db-primary too", "[ Start 1 ]")
-		c.press("tab", "enter")
-		c.said("apply")
+		c.shows("Plan of 2 VMs", "2 blocked")
+		c.press("m")
+		c.shows("Cannot start", "nic.mac.conflict blocks")
+		c.press("down", "enter")
+		c.shows("Pre-flight", "target.name.collision")
+		c.said("look at 1")
 	})
 	t.Run("a document that is wrong", func(t *testing.T) {
 		c := open(t, uitest.World(clock), 80, 24)
@@ -205,9 +208,10 @@ func TestStart(t *testing.T) {
 		c.press("/")
 		c.write("db-pri")
 		c.press("enter", "m")
-		c.shows("problem", "[ Back ]")
-		c.press("tab", "enter")
-		c.said(nothing)
+		c.press("m")
+		c.shows("Cannot start", "spec.source.address: is required")
+		c.press("enter")
+		c.said("look at 1")
 	})
 }
 

@@ -28,7 +28,14 @@ func TestScreens(t *testing.T) {
 		{"help", []string{"?"}},
 		{"dialog-decision", []string{"3", "down", "d", "down", "down"}},
 		{"dialog-danger", []string{"3", "down", "d", "down", "down", "enter"}},
-		{"dialog-start", []string{"G", "m"}},
+		{"preflight", []string{"/", "d", "b", "-", "enter", "p"}},
+		{"preflight-hostile", []string{"G", "up", "space", "up", "space", "p"}},
+		{"plan", []string{"/", "d", "b", "-", "enter", "m"}},
+		{"plan-yaml", []string{"/", "d", "b", "-", "enter", "m", "tab"}},
+		{"plan-hostile", []string{"G", "space", "up", "up", "space", "up", "space", "m"}},
+		{"dialog-finding", []string{"/", "d", "b", "-", "enter", "p", "enter"}},
+		{"dialog-start", []string{"/", "b", "u", "i", "l", "d", "enter", "m", "enter"}},
+		{"dialog-refused", []string{"/", "d", "b", "-", "enter", "m", "enter"}},
 		{"dialog-cancel", []string{"2", "down", "down", "x"}},
 	}
 	for _, size := range [][2]int{{80, 24}, {60, 15}, {120, 40}} {

@@ -13,10 +13,13 @@ import (
 	"landfall/ui/keymap"
 	"landfall/ui/pages"
 	"landfall/ui/pages/decisions"
+	"landfall/ui/pages/draft"
 	"landfall/ui/pages/help"
 	"landfall/ui/pages/inventory"
 	"landfall/ui/pages/migration"
 	"landfall/ui/pages/migrations"
+	"landfall/ui/pages/plan"
+	"landfall/ui/pages/preflight"
 	"landfall/ui/term"
 	"landfall/ui/theme"
 )
@@ -30,6 +33,7 @@ type (
 		stack  []byte
 	}
 	tickMsg  struct{ n int }
+	askMsg   struct{ ask pages.AskOne }
 	asideMsg struct {
 		to  pages.Page
 		msg tea.Msg
@@ -45,13 +49,15 @@ const (
 	atDecisions
 	atHelp
 	atMigration
+	atPreflight
+	atPlan
 	places
 )
 
 // groups are the keys of the pages, for the help.
 var groups = [places]string{
 	atInventory: keymap.OnInventory.Name, atMigrations: keymap.OnList.Name, atDecisions: keymap.OnDecisions.Name,
-	atMigration: keymap.OnMigration.Name, atHelp: keymap.Moving.Name,
+	atMigration: keymap.OnMigration.Name, atPreflight: keymap.OnPreflight.Name, atPlan: keymap.OnPlan.Name, atHelp: keymap.Moving.Name,
 }
 
 // Model is the console. It is the one tea.Model.
@@ -71,6 +77,9 @@ type Model struct {
 	pages [places]pages.Page
 	one   *migration.Page
 	help  *help.Page
+	check *preflight.Page
+	plan  *plan.Page
+	draft *draft.Set // the VMs that check and plan are about
 	at    place
 	came  []place // where back leads
 
@@ -87,6 +96,9 @@ func newModel(ctx context.Context, cfg Config, gate term.Gate) *Model {
 	m.feed = feed.New(cfg.Desk, cfg.EngineAlive, cfg.Now)
 	clock := func() time.Time { return m.now }
 	m.one = migration.New(m.th, clock, cfg.ReadOnly)
+	m.check = preflight.New(m.th, clock, cfg.ReadOnly)
+	m.plan = plan.New(m.th, clock, cfg.ReadOnly)
+	m.draft = &draft.Set{}
 	m.help = help.New(m.th, cfg.ReadOnly)
 	m.pages = [places]pages.Page{
 		atInventory:  inventory.New(m.th, cfg.Verdict, cfg.ReadOnly, cfg.NoSource),
@@ -94,6 +106,8 @@ func newModel(ctx context.Context, cfg Config, gate term.Gate) *Model {
 		atDecisions:  decisions.New(m.th, clock, cfg.ReadOnly),
 		atHelp:       m.help,
 		atMigration:  m.one,
+		atPreflight:  m.check,
+		atPlan:       m.plan,
 	}
 	return m
 }
@@ -148,6 +162,8 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		m.dialogs.Update(msg, m.cfg.Now())
 	case doneMsg:
 		return m.done(msg)
+	case askMsg:
+		return m.do(msg.ask)
 	case tea.PasteMsg:
 		return m.paste(msg)
 	case tea.KeyPressMsg:
@@ -193,7 +209,12 @@ func (m *Model) show(to place) {
 	if to == m.at {
 		return
 	}
-	if to == atMigration || to == atHelp {
+	if n := len(m.came); n > 0 && m.came[n-1] == to { // between pre-flight and plan one goes to and fro
+		m.came, m.at = m.came[:n-1], to
+		m.follow()
+		return
+	}
+	if to >= atHelp {
 		m.came = append(m.came, m.at)
 	} else {
 		m.came = nil

@@ -38,7 +38,7 @@ func (c *console) frame() {
 
 func TestEverySize(t *testing.T) {
 	c := open(t, uitest.World(clock), 80, 24)
-	tour := [][]string{{"1"}, {"2"}, {"2", "enter"}, {"2", "enter", "tab", "tab"}, {"2", "down", "down", "enter", "tab", "tab", "tab", "tab", "tab", "w"}, {"3"}, {"?"}, {"3", "down", "d"}, {"down", "down", "enter"}}
+	tour := [][]string{{"1"}, {"2"}, {"2", "enter"}, {"2", "enter", "tab", "tab"}, {"2", "down", "down", "enter", "tab", "tab", "tab", "tab", "tab", "w"}, {"3"}, {"?"}, {"1", "p"}, {"m"}, {"tab"}, {"enter"}, {"esc", "esc", "1", "p", "enter"}, {"esc", "3", "down", "d"}, {"down", "down", "enter"}}
 	for _, keys := range tour {
 		c.press(keys...)
 		for _, w := range []int{1, 2, 3, 7, 15, 20, 36, 39, 40, 41, 59, 60, 61, 71, 72, 79, 80, 100, 131, 200} {
@@ -95,7 +95,8 @@ func FuzzTextFromOutside(f *testing.F) {
 // Random keys at random sizes: it never crashes, never draws out of its frame, and never says anything to the desk that
 // was not typed by name.
 func TestMonkey(t *testing.T) {
-	keys := []string{"1", "2", "3", "?", "esc", "E", "y", "ctrl+l", "k", "j", "pgup", "pgdown", "g", "G", "enter", "/", "s", "S", "space", "v", "a", "m", "r", "d", "x", "tab", "h", "l", "n", "N", "f", "w", "up", "down", "left", "right", "backspace", "[", "A", "é", "東"}
+	keys := []string{"1", "2", "3", "?", "esc", "E", "y", "ctrl+l", "k", "j", "pgup", "pgdown", "g", "G", "enter", "/", "s", "S", "space", "v", "a", "m", "p", "r", "d", "x", "tab", "h", "l", "n", "N", "f", "w", "up", "down", "left", "right", "backspace", "[", "A", "é", "東"}
+	t.Chdir(t.TempDir()) // a plan may be saved
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 7))

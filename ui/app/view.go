@@ -180,10 +180,14 @@ func (m *Model) tabs() string {
 		return name + " " + widget.Thousands(n)
 	}
 	names := []string{"1 Inventory", count("2 Migrations", active), count("3 Decisions", len(m.snap.Waiting)), "? Help"}
-	at := int(m.at)
-	if m.at == atMigration {
+	at := min(int(m.at), len(names))
+	switch m.at {
+	case atMigration:
 		names = append(names, plaintext.Label(m.lineOf(m.one.UID()).VM))
-		at = len(names) - 1
+	case atPreflight:
+		names = append(names, "Pre-flight")
+	case atPlan:
+		names = append(names, "Plan")
 	}
 	right := ""
 	if m.cfg.ReadOnly {

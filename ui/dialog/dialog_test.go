@@ -6,6 +6,7 @@ import (
 
 	"landfall/engine"
 	"landfall/engine/machine"
+	"landfall/ui/pages"
 	"landfall/ui/theme"
 	"landfall/ui/uitest"
 
@@ -48,7 +49,7 @@ func TestFrameKeepsToItsSize(t *testing.T) {
 	last.at = 12
 	for name, d := range map[string]Dialog{
 		"choose": choose, "choose the last": last, "danger": NewDanger(long, "Do it", long, l, nil, uitest.Noon), "notice": NewNotice("x", long),
-		"start": NewStart([]engine.Listed{uitest.VM(1, long)}, uitest.Document, uitest.Verdict, uitest.Noon),
+		"one": NewOne(pages.AskOne{Title: long, Text: long + "\n" + long, Choices: []pages.Choice{{Label: long, Effect: long}}}, uitest.Noon),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, w := range []int{39, 40, 41, 60, 80, 129} {

@@ -147,6 +147,14 @@ func (f *Feed) read(ctx context.Context, s *Snapshot, watch string) error {
 	if s.Beat, err = f.Desk.Beat(ctx); err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return fmt.Errorf("read the engine's heartbeat: %w", err)
 	}
+	drafts, err := f.Desk.Drafts(ctx)
+	if err != nil {
+		return fmt.Errorf("read the drafts: %w", err)
+	}
+	s.Drafts = make(map[string]*engine.Draft, len(drafts))
+	for i := range drafts {
+		s.Drafts[drafts[i].Key] = &drafts[i]
+	}
 	if key := inventoryKey(s); key != f.listed || s.Listing == 0 {
 		if s.Inventory, err = f.Desk.Inventory(ctx); err != nil {
 			return fmt.Errorf("read the inventory: %w", err)

@@ -15,6 +15,8 @@ type Snapshot struct {
 	Lines     []engine.Line     // newest first
 	Waiting   []engine.Decision // oldest first
 	Endpoints []engine.Endpoint
+	// Drafts are what is thought about, by their keys.
+	Drafts map[string]*engine.Draft
 	// Inventory is shared between snapshots as long as it is the same; Listing counts its versions.
 	Inventory []engine.Listed
 	Listing   int

@@ -68,6 +68,21 @@ var (
 	MarkAll = bind("a", "mark all that are listed, or none", "a")
 	Migrate = changes("m", "migrate", "m")
 	Refresh = changes("r", "refresh", "r")
+	Check   = bind("p", "pre-flight", "p")
+)
+
+// On the pre-flight and the plan.
+var (
+	NextVM    = bind("tab/l/right", "next VM", "tab", "l", "right")
+	PrevVM    = bind("shift+tab/h/left", "VM before", "shift+tab", "h", "left")
+	Decide    = changes("d/enter", "decide", "d", "enter")
+	Fix       = changes("x", "let the engine fix it", "x")
+	LookAgain = changes("r", "look again", "r")
+	ToPlan    = changes("m", "plan", "m")
+	Edit      = changes("enter", "change, or start", "enter")
+	Begin     = changes("m", "start", "m")
+	Save      = changes("s", "save as a document", "s")
+	Side      = bind("tab/l/right", "form, estimate, YAML", "tab", "l", "right")
 )
 
 // On migrations, one or all.
@@ -101,7 +116,9 @@ var moving = []Binding{Up, Down, PageUp, PageDown, Top, Bottom}
 var (
 	Global      = Group{"Everywhere", []Binding{Inventory, Migrations, Decisions, Help, Back, Copy, StartEngine, Redraw, Suspend, Quit, Leave}}
 	Moving      = Group{"Lists and texts", moving}
-	OnInventory = Group{"Inventory", []Binding{Open, Filter, Mark, Range, MarkAll, Sort, Reverse, Migrate, Refresh}}
+	OnInventory = Group{"Inventory", []Binding{Open, Filter, Mark, Range, MarkAll, Sort, Reverse, Check, Migrate, Refresh}}
+	OnPreflight = Group{"Pre-flight", []Binding{Decide, Fix, LookAgain, NextVM, PrevVM, ToPlan}}
+	OnPlan      = Group{"Plan", []Binding{Edit, Begin, Side, Save, Check, LookAgain}}
 	OnList      = Group{"Migrations", []Binding{Open, Filter, Sort, Reverse, Answer, Cancel, Retry}}
 	OnMigration = Group{"Migration", []Binding{NextPart, PrevPart, Answer, Cancel, Retry, Search, Next, Previous, Follow, Wrap}}
 	OnDecisions = Group{"Decisions", []Binding{withHelp(Open, "see the migration"), Answer, Filter}}
@@ -110,7 +127,7 @@ var (
 
 // Groups are all groups in the order of the help.
 func Groups() []Group {
-	return []Group{Global, Moving, OnInventory, OnList, OnMigration, OnDecisions, InDialog}
+	return []Group{Global, Moving, OnInventory, OnPreflight, OnPlan, OnList, OnMigration, OnDecisions, InDialog}
 }
 
 func withHelp(b Binding, does string) Binding {

@@ -44,13 +44,33 @@ type (
 	AskDecision struct{ Decision engine.Decision }
 	// AskCancel opens the dialog that cancels a migration.
 	AskCancel struct{ UID string }
-	// AskStart opens the dialog that starts migrations.
-	AskStart struct{ VMs []engine.Listed }
+	// AskPlan shows the plan of VMs; none: of those that are planned already.
+	AskPlan struct{ VMs []engine.Listed }
+	// AskPreflight shows what stands in the way of VMs; none: of those that are planned already.
+	AskPreflight struct{ VMs []engine.Listed }
+	// AskOne offers choices in a dialog that starts on going back.
+	AskOne struct {
+		Title, Text string
+		Choices     []Choice
+	}
+	// AskText asks for one line of text.
+	AskText struct {
+		Title, Text, Value string
+		Take               func(text string) Action
+	}
 	// Say shows a line until the next key.
 	Say struct{ Text string }
 	// Aside runs work on a goroutine of its own; its result comes back to the page.
 	Aside struct{ Work tea.Cmd }
 )
+
+// Choice is one that a dialog offers.
+type Choice struct {
+	Label  string
+	Effect string // what happens then
+	// Take gives what is to be done. It runs in the console's own loop and may change the page that asked.
+	Take func() Action
+}
 
 // What is done.
 type (
@@ -65,6 +85,14 @@ type (
 	RetryNow struct{ UID, Name string }
 	// Start makes migrations of documents.
 	Start struct{ Documents []spec.Document }
+	// Look asks the engine to look at documents, before anything is made of them.
+	Look struct{ Documents []spec.Document }
+	// Save writes documents into a file that only its owner reads; it replaces one only where Replace says so.
+	Save struct {
+		Path      string
+		Documents []spec.Document
+		Replace   bool
+	}
 	// Refresh lists all sources anew.
 	Refresh struct{}
 )
@@ -72,7 +100,7 @@ type (
 // Changes tells whether an action changes anything, which a read-only console refuses.
 func Changes(a Action) bool {
 	switch a.(type) {
-	case AskDecision, AskCancel, AskStart, GiveAnswer, CancelMigration, RetryNow, Start, Refresh:
+	case AskDecision, AskCancel, AskPlan, Look, Save, GiveAnswer, CancelMigration, RetryNow, Start, Refresh:
 		return true
 	}
 	return false

@@ -26,18 +26,19 @@ type Glyphs struct {
 	Cursor, Marked                            string
 	Full, Half, Empty                         string // of a bar
 	Arrow, Dot, More, Rule                    string
+	First                                     string // after a verdict of the first view alone
 }
 
 var unicodeGlyphs = Glyphs{
 	Done: "✓", Current: "▶", Todo: "·", Rest: "◌", Bad: "✗", Warn: "!", Ask: "?",
 	Up: "↑", Down: "↓", Cursor: "›", Marked: "•",
-	Full: "█", Half: "▌", Empty: "░", Arrow: "→", Dot: "·", More: "…", Rule: "─",
+	Full: "█", Half: "▌", Empty: "░", Arrow: "→", Dot: "·", More: "…", Rule: "─", First: "~",
 }
 
 var asciiGlyphs = Glyphs{
 	Done: "+", Current: ">", Todo: ".", Rest: "~", Bad: "x", Warn: "!", Ask: "?",
 	Up: "^", Down: "v", Cursor: ">", Marked: "*",
-	Full: "#", Half: "#", Empty: "-", Arrow: "->", Dot: "-", More: "~", Rule: "-",
+	Full: "#", Half: "#", Empty: "-", Arrow: "->", Dot: "-", More: "~", Rule: "-", First: "*",
 }
 
 // New gives the look for a dark or light background, with or without characters beyond ASCII.

@@ -137,7 +137,7 @@ func PowerOff(uid, vm string) engine.Decision {
 // World is a desk with a migration in every state, and hostile names everywhere.
 func World(now func() time.Time) *Desk {
 	d := NewDesk(now)
-	d.Sources = []engine.Endpoint{{Name: "esxi-lab", Taken: Noon.Add(-time.Minute), Target: spec.Destination{Context: "kind-demo"}}}
+	d.Sources = []engine.Endpoint{{Name: "esxi-lab", Taken: Noon.Add(-time.Minute), Source: spec.Source{Type: "vsphere", Address: "esxi-lab"}, Target: spec.Destination{Context: "kind-demo"}}}
 	d.Heart = engine.Heartbeat{PID: 42, Host: "ops1", Version: "0.1.0", Started: Noon.Add(-time.Hour), Beat: Noon}
 	for i, n := range []string{"web-01", "db-primary", "legacy-erp", "build-agent", "mail", "wiki"} {
 		d.VMs = append(d.VMs, VM(i+1, n))
@@ -145,6 +145,8 @@ func World(now func() time.Time) *Desk {
 	for i, n := range Hostile {
 		d.VMs = append(d.VMs, VM(i+10, n))
 	}
+	d.Foreseen(d.VMs[1], preflight.Info, preflight.Warning, preflight.Decide, preflight.Blocker, preflight.Decide)
+	d.Foreseen(d.VMs[3])
 	d.copying()
 	d.asking()
 	d.ended()

@@ -53,9 +53,9 @@ var columns = []column{
 	{Column: widget.Column{Title: "SNAP", Min: 5, Want: 5, Rank: 5},
 		text:  snapText,
 		order: by(func(p *Page, i int) int { return snaps(p.vm(i).VM) })},
-	{Column: widget.Column{Title: "VERDICT", Min: 12, Want: 14},
+	{Column: widget.Column{Title: "VERDICT", Min: 13, Want: 15},
 		text:   verdictText,
-		order:  by(func(p *Page, i int) int { return p.verdicts.known(i).weight() }),
+		order:  by(func(p *Page, i int) int { return p.newest(i).weight() }),
 		judges: true},
 	{Column: widget.Column{Title: "MIGRATION", Min: 13, Want: 13, Rank: 1},
 		text:  migrationText,
@@ -143,8 +143,14 @@ func toolsText(p *Page, i int) string {
 }
 
 func verdictText(p *Page, i int) string {
-	v := p.verdicts.at(i, *p.vm(i))
+	v := p.newest(i)
+	if !v.looked {
+		v = p.verdicts.at(i, *p.vm(i))
+	}
 	s := plaintext.Label(v.label)
+	if s != "" && !v.looked {
+		s += p.th.Glyph.First
+	}
 	switch v.level {
 	case preflight.Blocker:
 		return p.th.Bad.Render(p.th.Glyph.Bad + " " + s)

@@ -153,7 +153,7 @@ var levelWords = map[preflight.Level]string{
 }
 
 func isVerdict(p *Page, i int, v string) bool {
-	got := p.verdicts.known(i)
+	got := p.newest(i)
 	if !got.known {
 		return false
 	}

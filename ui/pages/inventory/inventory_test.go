@@ -185,9 +185,9 @@ func TestMigrateLeavesOutWhatIsUnderWay(t *testing.T) {
 		t.Errorf("got %#v", a)
 	}
 	p.Back()
-	a, ok := press(p, "am").(pages.AskStart)
+	a, ok := press(p, "am").(pages.AskPlan)
 	if !ok {
-		t.Fatal("no dialog")
+		t.Fatal("no plan")
 	}
 	for _, l := range a.VMs {
 		if ph := p.phase(l); ph != "" && !ph.Terminal() {

@@ -42,6 +42,10 @@ func (p *Page) Update(msg tea.Msg) pages.Action {
 		return pages.Refresh{}
 	case keymap.Open.Hit(k):
 		return p.open()
+	case keymap.Check.Hit(k):
+		if vms := p.chosen(); len(vms) > 0 {
+			return pages.AskPreflight{VMs: vms}
+		}
 	case keymap.Migrate.Hit(k):
 		return p.migrate()
 	}
@@ -132,9 +136,9 @@ func (p *Page) open() pages.Action {
 		return pages.Open{UID: l.Migration}
 	}
 	if p.readOnly {
-		return pages.Say{Text: "this VM has no migration"}
+		return pages.AskPreflight{VMs: []engine.Listed{l}}
 	}
-	return pages.AskStart{VMs: []engine.Listed{l}}
+	return pages.AskPlan{VMs: []engine.Listed{l}}
 }
 
 // migrate offers to start migrations, and leaves out what is under way.
@@ -150,7 +154,7 @@ func (p *Page) migrate() pages.Action {
 	}
 	switch {
 	case len(free) > 0:
-		return pages.AskStart{VMs: free}
+		return pages.AskPlan{VMs: free}
 	case busy == 1:
 		return pages.Say{Text: "this VM is being migrated already: enter opens it"}
 	case busy > 1:

@@ -36,6 +36,7 @@ type Page struct {
 	marks    map[id]bool
 	lastMark int // row of the last mark, -1
 	verdicts verdicts
+	drafts   []string // keys of the drafts, by the inventory
 }
 
 // New gives an empty page. noSource is said while no source is known.
@@ -65,7 +66,11 @@ func (p *Page) Set(s *feed.Snapshot) pages.Action {
 	if s.Listing != p.listing {
 		p.listing = s.Listing
 		p.verdicts.reset(s.Listing, len(s.Inventory))
+		p.nameDrafts()
 		return p.order(under, had)
+	}
+	if len(s.Drafts) > 0 && (p.filter.verdicts() || (p.table.Sort >= 0 && columns[p.table.Sort].judges)) {
+		return p.list(true)
 	}
 	if p.filter.migrations() || (p.table.Sort >= 0 && columns[p.table.Sort].moves) {
 		return p.list(true)
@@ -165,5 +170,5 @@ func (p *Page) Selected() string {
 
 // Keys are the page's own.
 func (p *Page) Keys() []keymap.Binding {
-	return keymap.Allowed([]keymap.Binding{keymap.Migrate, keymap.Filter, keymap.Mark, keymap.Open, keymap.Sort, keymap.Refresh, keymap.Reverse, keymap.Range, keymap.MarkAll}, p.readOnly)
+	return keymap.Allowed([]keymap.Binding{keymap.Migrate, keymap.Check, keymap.Filter, keymap.Mark, keymap.Open, keymap.Sort, keymap.Refresh, keymap.Reverse, keymap.Range, keymap.MarkAll}, p.readOnly)
 }

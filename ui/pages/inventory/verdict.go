@@ -10,9 +10,10 @@ import (
 
 // verdict is what the rules say of a VM.
 type verdict struct {
-	label string
-	level preflight.Level
-	known bool
+	label  string
+	level  preflight.Level
+	known  bool
+	looked bool // live, by the engine; else it is the first view of the inventory
 }
 
 // weight orders verdicts: what is ready first.
@@ -56,7 +57,7 @@ func (v *verdicts) at(i int, l engine.Listed) verdict {
 	}
 	if !v.of[i].known {
 		label, level := v.judge(l)
-		v.of[i] = verdict{label, level, true}
+		v.of[i] = verdict{label: label, level: level, known: true}
 	}
 	return v.of[i]
 }
@@ -80,7 +81,7 @@ func (v *verdicts) all(vms []engine.Listed) pages.Action {
 		out := make([]verdict, len(vms))
 		for i, l := range vms {
 			label, level := judge(l)
-			out[i] = verdict{label, level, true}
+			out[i] = verdict{label: label, level: level, known: true}
 		}
 		return judged{listing, out}
 	}}

@@ -141,6 +141,10 @@ func (p *Page) stateLine(l engine.Listed) string {
 	s := verdictText(p, i)
 	if s == "" {
 		s = p.th.Muted.Render("not judged")
+	} else if d, ok := p.preview(i); ok {
+		s += p.th.Muted.Render(" as looked at " + d.Preview.Taken.Format("01-02 15:04"))
+	} else {
+		s += p.th.Muted.Render(" at first view, p looks closer")
 	}
 	if line, ok := p.lines[l.Migration]; ok && l.Migration != "" {
 		glyph, style := pages.Sign(p.th, line)
