@@ -87,6 +87,43 @@ func (l *ledger) Record(ctx context.Context, chunks []transfer.Chunk) error {
 	})
 }
 
+// Forget takes chunks out and is durable when it returns.
+func (l *ledger) Forget(ctx context.Context, chunks []int64) error {
+	parts := make(map[int64][]int64)
+	for _, i := range chunks {
+		if i < 0 || i > maxChunk {
+			return fault.Newf(fault.Permanent, fault.Refused, "forget in the %s: no chunk has index %d", l.name(), i)
+		}
+		parts[i/segmentChunks] = append(parts[i/segmentChunks], i%segmentChunks)
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return l.s.write(ctx, "forget in the "+l.name(), "ledger", func(q *db.Queries) error {
+		id, err := q.Ledger(ctx, db.LedgerParams{Migration: l.uid, Disk: int64(l.disk)})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, n := range slices.Sorted(maps.Keys(parts)) {
+			seg, err := segment(ctx, q, id, n)
+			if err != nil {
+				return err
+			}
+			for _, i := range parts[n] {
+				seg[i/8] &^= 1 << (i % 8)
+				clear(seg[segmentMap+32*i : segmentMap+32*i+32])
+			}
+			if err := q.PutChunkRun(ctx, db.PutChunkRunParams{Ledger: id, Segment: n, Digest: digest(seg), Sums: seg}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 func segment(ctx context.Context, q *db.Queries, ledger, n int64) ([]byte, error) {
 	r, err := q.ChunkRun(ctx, db.ChunkRunParams{Ledger: ledger, Segment: n})
 	if errors.Is(err, sql.ErrNoRows) {

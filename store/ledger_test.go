@@ -98,6 +98,29 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+func TestChunksAreForgotten(t *testing.T) {
+	s := fresh(t)
+	m := applied(t, s, 1)
+	l := s.Ledger(m.UID, 0)
+	if err := l.Forget(t.Context(), []int64{0, 4}); err != nil {
+		t.Errorf("of an empty ledger: %v", err)
+	}
+	if err := l.Record(t.Context(), []transfer.Chunk{chunk(0, "a"), chunk(4, "b"), chunk(5000, "c")}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := l.Forget(t.Context(), []int64{5000, 0, 77, 90000}); err != nil {
+			t.Fatal(err)
+		}
+		if got := loaded(t, l); len(got) != 1 || got[4] != chunk(4, "b").Sum {
+			t.Errorf("left: %v", got)
+		}
+	}
+	if err := l.Forget(t.Context(), []int64{-1}); err == nil {
+		t.Error("chunk -1 was forgotten")
+	}
+}
+
 // A changed byte within a value is nothing to SQLite; a ledger must not vouch for it.
 func TestADamagedSumIsNoticed(t *testing.T) {
 	s := fresh(t)

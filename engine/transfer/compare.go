@@ -90,7 +90,7 @@ func compare(ctx context.Context, p Proof) error {
 	if !known.Complete() {
 		return fault.Newf(fault.Blocked, fault.Damaged, "the ledger knows only %d of %d chunks", known.count, known.chunks)
 	}
-	plan, err := newPlan(size, p.Extents, func(int64) bool { return false })
+	plan, err := newPlan(size, p.Extents, gap, func(int64) bool { return false })
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -29,6 +30,10 @@ type Job struct {
 	Progress *Progress
 	// Files is nil for the operating system's.
 	Files Files
+	// Gap is the largest hole between extents that is read through, in bytes; 0 is 256 KiB, the best that was measured.
+	Gap int64
+	// Request is the most that is asked for at once, in bytes; 0 is 8 MiB.
+	Request int64
 }
 
 // Result is what a copy did.
@@ -49,20 +54,25 @@ const (
 // to act by. fault.Damaged means that file and ledger do not belong together; fault.NoSpace keeps the partial image.
 // A cancelled context gives fault.Interrupted.
 func Copy(ctx context.Context, job Job) (Result, error) {
+	return job.do(ctx, "copy to", copyDisk)
+}
+
+func (job Job) do(ctx context.Context, act string, f func(context.Context, Job) (Result, error)) (Result, error) {
 	if job.Files == nil {
 		job.Files = OS
 	}
 	if job.Progress == nil {
 		job.Progress = new(Progress)
 	}
-	res, err := copyDisk(ctx, job)
+	job.Gap, job.Request = cmp.Or(job.Gap, gap), cmp.Or(job.Request, largest)
+	res, err := f(ctx, job)
 	switch {
 	case err == nil:
 		return res, nil
 	case ctx.Err() != nil:
 		err = fault.New(fault.Transient, fault.Interrupted, err)
 	}
-	return res, fmt.Errorf("copy to %s: %w", job.Path, err)
+	return res, fmt.Errorf("%s %s: %w", act, job.Path, err)
 }
 
 func copyDisk(ctx context.Context, job Job) (Result, error) {
@@ -76,10 +86,9 @@ func copyDisk(ctx context.Context, job Job) (Result, error) {
 	case Complete:
 		return Result{Manifest: *found.Image, Digests: known}, nil
 	case Broken:
-		return Result{}, fault.Hint(fault.Newf(fault.Blocked, fault.Damaged, "go on with the image: %s", found.Why),
-			"discard the image and copy the disk again")
+		return Result{}, found.broken()
 	}
-	plan, err := newPlan(size, job.Extents, known.known.has)
+	plan, err := newPlan(size, job.Extents, job.Gap, known.known.has)
 	if err != nil {
 		return Result{}, err
 	}
@@ -89,16 +98,32 @@ func copyDisk(ctx context.Context, job Job) (Result, error) {
 	}
 	defer image.file.Close()
 	c := newCopying(job, plan, known, image)
-	if err := c.run(ctx); err != nil {
-		return Result{Digests: known, Figures: job.Progress.Figures()}, err
+	return c.finish(ctx, func(ctx context.Context) error {
+		if err := c.unread(ctx); err != nil {
+			return err
+		}
+		return c.run(ctx, c.reader.run)
+	})
+}
+
+func (f Found) broken() error {
+	return fault.Hint(fault.Newf(fault.Blocked, fault.Damaged, "go on with the image: %s", f.Why),
+		"discard the image and copy the disk again")
+}
+
+// finish does the work and gives the whole image its name.
+func (c *copying) finish(ctx context.Context, work func(context.Context) error) (Result, error) {
+	known, progress := c.rec.digests, c.job.Progress
+	if err := work(ctx); err != nil {
+		return Result{Digests: known, Figures: progress.Figures()}, err
 	}
 	if !known.Complete() { // cannot be; a wrong plan must not end in a whole image
 		return Result{}, fault.Newf(fault.Permanent, fault.Damaged, "%d of %d chunks are missing at the end", known.chunks-known.count, known.chunks)
 	}
-	if err := image.publish(); err != nil {
+	if err := c.image.publish(); err != nil {
 		return Result{}, err
 	}
-	return Result{Manifest: known.Manifest(), Digests: known, Figures: job.Progress.Figures()}, nil
+	return Result{Manifest: known.Manifest(), Digests: known, Figures: progress.Figures()}, nil
 }
 
 // copying is a copy under way: streams read and hash, writers write, a recorder syncs and records.
@@ -111,9 +136,12 @@ type copying struct {
 	writes chan write
 }
 
+// write is a chunk on its way to the image: all of it, or only its parts; zeros are punched.
 type write struct {
 	buf   []byte
 	chunk Chunk
+	parts []sources.Extent
+	zero  bool
 }
 
 func newCopying(job Job, plan *plan, known *Digests, image *image) *copying {
@@ -126,7 +154,7 @@ func newCopying(job Job, plan *plan, known *Digests, image *image) *copying {
 		batch: batch, finished: make(chan done, slots),
 	}
 	c.reader = &reader{
-		disk: job.Disk, plan: plan, throttle: job.Throttle, progress: job.Progress, budget: budget, streams: streams, sink: c.take,
+		disk: job.Disk, plan: plan, throttle: job.Throttle, progress: job.Progress, budget: budget, streams: streams, request: job.Request, sink: c.take,
 	}
 	vouched := int64(0)
 	for i := range known.chunks {
@@ -139,11 +167,9 @@ func newCopying(job Job, plan *plan, known *Digests, image *image) *copying {
 	return c
 }
 
-// run copies what the plan says. Its parts end in the order in which bytes flow, so that what was read is recorded.
-func (c *copying) run(ctx context.Context) error {
-	if err := c.unread(ctx); err != nil {
-		return err
-	}
+// run has read read, and writes and records what comes of it. Its parts end in the order in which bytes flow, so that
+// what was read is recorded.
+func (c *copying) run(ctx context.Context, read func(context.Context) error) error {
 	pool, err := newPool(c.reader.streams + 2*writers)
 	if err != nil {
 		return err
@@ -163,9 +189,8 @@ func (c *copying) run(ctx context.Context) error {
 	for range writers {
 		writing.Go(func() {
 			for w := range c.writes {
-				err := c.image.write(w.buf, w.chunk.Index*ChunkSize)
+				err := c.write(w)
 				if err == nil {
-					c.job.Progress.written.Add(int64(len(w.buf)))
 					c.rec.finished <- done{chunk: w.chunk, wrote: true, owed: true}
 				} else {
 					stop(&unwritten{err})
@@ -174,7 +199,7 @@ func (c *copying) run(ctx context.Context) error {
 			}
 		})
 	}
-	err = c.reader.run(ctx)
+	err = read(ctx)
 	close(c.writes)
 	writing.Wait()
 	close(c.rec.finished)
@@ -189,6 +214,24 @@ func (c *copying) run(ctx context.Context) error {
 		return c.image.fault("write", u.error)
 	}
 	return err
+}
+
+func (c *copying) write(w write) error {
+	at := w.chunk.Index * ChunkSize
+	if w.zero {
+		return c.image.punch(at, int64(len(w.buf)))
+	}
+	parts := w.parts
+	if parts == nil {
+		parts = []sources.Extent{{Length: int64(len(w.buf))}}
+	}
+	for _, p := range parts {
+		if err := c.image.write(w.buf[p.Offset:p.End()], at+p.Offset); err != nil {
+			return err
+		}
+		c.job.Progress.written.Add(p.Length)
+	}
+	return nil
 }
 
 // unwritten stops a copy whose image could not be written.
@@ -231,7 +274,7 @@ func (c *copying) take(i int64, buf []byte, zero bool) error {
 		c.rec.finished <- done{chunk: Chunk{i, c.rec.digests.zeroAt(i)}, owed: true}
 		return nil
 	}
-	c.writes <- write{buf, Chunk{i, sha256.Sum256(buf)}}
+	c.writes <- write{buf: buf, chunk: Chunk{i, sha256.Sum256(buf)}}
 	return nil
 }
 

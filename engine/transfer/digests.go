@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"landfall/engine/fault"
 )
@@ -71,6 +72,29 @@ func (d *Digests) Set(i int64, sum Sum) {
 		*page = make([]Sum, sumsPerPage)
 	}
 	(*page)[i%sumsPerPage] = sum
+}
+
+// forget takes chunk i out.
+func (d *Digests) forget(i int64) {
+	if !d.known.has(i) {
+		return
+	}
+	if d.zero.has(i) {
+		d.zeros--
+		d.zero.clear(i)
+	}
+	d.known.clear(i)
+	d.count--
+}
+
+// clone is for looking at what was known while the set is changed.
+func (d *Digests) clone() *Digests {
+	c := *d
+	c.known, c.zero, c.pages = slices.Clone(d.known), slices.Clone(d.zero), slices.Clone(d.pages)
+	for i := range c.pages {
+		c.pages[i] = slices.Clone(c.pages[i])
+	}
+	return &c
 }
 
 // Get gives the digest of chunk i; ok is false where it is not recorded.

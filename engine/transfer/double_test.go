@@ -80,6 +80,7 @@ type memLedger struct {
 	mu     sync.Mutex
 	sums   map[int64]transfer.Sum
 	rounds int
+	forgot int
 	err    error
 }
 
@@ -110,6 +111,19 @@ func (l *memLedger) Record(ctx context.Context, chunks []transfer.Chunk) error {
 	}
 	l.rounds++
 	return nil
+}
+
+func (l *memLedger) Forget(ctx context.Context, chunks []int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	for _, i := range chunks {
+		delete(l.sums, i)
+	}
+	l.forgot += len(chunks)
+	return ctx.Err()
 }
 
 func (l *memLedger) count() int {

@@ -75,6 +75,14 @@ func (m *image) write(p []byte, off int64) error {
 	return err
 }
 
+// punch makes an area read as zeros.
+func (m *image) punch(off, length int64) error {
+	boundary.Cross(boundary.Chunk, m.path)
+	err := m.file.Punch(off, length)
+	boundary.Cross(boundary.Chunk, m.path)
+	return err
+}
+
 // publish gives the whole image its final name.
 func (m *image) publish() error {
 	if err := syncFile(m.file, m.path); err != nil {

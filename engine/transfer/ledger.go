@@ -15,4 +15,7 @@ type Ledger interface {
 	Load(ctx context.Context) ([]Chunk, error)
 	// Record adds chunks and is durable when it returns. The same chunk again replaces the old one.
 	Record(ctx context.Context, chunks []Chunk) error
+	// Forget takes chunks out, before they are overwritten, and is durable when it returns. What is not recorded is
+	// success.
+	Forget(ctx context.Context, chunks []int64) error
 }

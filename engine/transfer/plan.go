@@ -20,15 +20,15 @@ type plan struct {
 // run is a row of chunks.
 type run struct{ first, end int64 }
 
-// newPlan plans the reading of the extents, nil meaning the whole disk. Chunks for which skip is true are left out of
-// the runs.
-func newPlan(size int64, extents []sources.Extent, skip func(i int64) bool) (*plan, error) {
+// newPlan plans the reading of the extents, nil meaning the whole disk, and through holes of gap or less between them.
+// Chunks for which skip is true are left out of the runs.
+func newPlan(size int64, extents []sources.Extent, gap int64, skip func(i int64) bool) (*plan, error) {
 	p := &plan{size: size}
 	if extents == nil && size > 0 {
 		extents = []sources.Extent{{Length: size}}
 	}
 	var err error
-	if p.pieces, err = join(size, extents); err != nil {
+	if p.pieces, err = join(size, extents, gap); err != nil {
 		return nil, err
 	}
 	next := int64(0) // first chunk that no earlier piece touched
@@ -55,7 +55,7 @@ func (p *plan) add(i int64, skip func(int64) bool) {
 }
 
 // join sorts and merges extents. What a source says is checked, not believed.
-func join(size int64, extents []sources.Extent) ([]sources.Extent, error) {
+func join(size int64, extents []sources.Extent, gap int64) ([]sources.Extent, error) {
 	sorted := slices.Clone(extents)
 	slices.SortFunc(sorted, func(a, b sources.Extent) int { return cmp.Compare(a.Offset, b.Offset) })
 	out := sorted[:0]
@@ -79,6 +79,17 @@ func join(size int64, extents []sources.Extent) ([]sources.Extent, error) {
 // at gives the index of the first piece that ends behind offset.
 func (p *plan) at(offset int64) int {
 	return sort.Search(len(p.pieces), func(i int) bool { return p.pieces[i].End() > offset })
+}
+
+// parts are the pieces of chunk i, within the chunk.
+func (p *plan) parts(i int64) []sources.Extent {
+	start, end := i*ChunkSize, min((i+1)*ChunkSize, p.size)
+	var out []sources.Extent
+	for k := p.at(start); k < len(p.pieces) && p.pieces[k].Offset < end; k++ {
+		from := max(start, p.pieces[k].Offset)
+		out = append(out, sources.Extent{Offset: from - start, Length: min(end, p.pieces[k].End()) - from})
+	}
+	return out
 }
 
 // cost is the number of bytes of chunk i that are read from the source.

@@ -12,9 +12,9 @@ type queue struct {
 	active  int
 }
 
-func newQueue(runs []run, streams int) *queue {
+func newQueue(runs []run, streams int, request int64) *queue {
 	q := &queue{runs: append([]run(nil), runs...), streams: int64(streams), active: streams}
-	q.most = max(ahead/ChunkSize/q.streams, 1)
+	q.most = max(min(ahead/q.streams, request)/ChunkSize, 1)
 	for _, r := range runs {
 		q.left += r.end - r.first
 	}

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -20,6 +21,7 @@ type reader struct {
 	progress *Progress
 	pool     *pool
 	streams  int
+	request  int64 // bytes of one request at most; 0: as many as are largest
 	// budget is taken from for every chunk before it is asked for; the sink's owner gives back. Nil: no bound.
 	budget *semaphore.Weighted
 	// sink takes over the buffer, whose bytes are those of chunk i. It is called by several goroutines.
@@ -30,7 +32,7 @@ type reader struct {
 
 // run returns when the whole plan was read, or with the first failure; no stream is at work then.
 func (r *reader) run(ctx context.Context) error {
-	q := newQueue(r.plan.runs, r.streams)
+	q := newQueue(r.plan.runs, r.streams, cmp.Or(r.request, largest))
 	watch := make([]*stream, r.streams)
 	stop := make(chan struct{})
 	g, ctx := errgroup.WithContext(ctx)

@@ -19,6 +19,9 @@ const (
 
 	// gap is the largest hole that is read through instead of opening another stream behind it.
 	gap = 256 << 10
+
+	// largest is the most that is asked for in one request.
+	largest = 8 << 20
 )
 
 // Chunks is the number of chunks of a disk of so many bytes. The last one may be short.

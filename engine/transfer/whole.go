@@ -10,32 +10,20 @@ import (
 	"landfall/sources"
 )
 
-// CopyWhole copies a disk that comes in one stream from its start; job.Disk is a sources.Whole and job.Extents are not looked
-// at. A copy that was cut off starts anew, and does not write again what the ledger vouches for. Everything else is as for Copy.
+// CopyWhole is Copy for a disk that gives its content only in one stream from its start. A copy that was begun goes on:
+// the stream is read again, and what comes again as it was recorded is not written again. What comes different is
+// forgotten and written anew, so that the image is the stream's in the end, whatever it was of before. Extents only tell
+// how much is to come. It does not try again by itself: each reading costs the source a whole stream.
 func CopyWhole(ctx context.Context, job Job) (Result, error) {
-	if job.Files == nil {
-		job.Files = OS
-	}
-	if job.Progress == nil {
-		job.Progress = new(Progress)
-	}
-	res, err := copyWhole(ctx, job)
-	switch {
-	case err == nil:
-		return res, nil
-	case ctx.Err() != nil:
-		err = fault.New(fault.Transient, fault.Interrupted, err)
-	}
-	return res, fmt.Errorf("copy to %s: %w", job.Path, err)
+	return job.do(ctx, "copy to", copyWhole)
 }
 
 func copyWhole(ctx context.Context, job Job) (Result, error) {
 	disk, ok := job.Disk.(sources.Whole)
 	if !ok {
-		return Result{}, fault.Newf(fault.Blocked, fault.Unsupported, "%s does not give the disk in one stream", job.Disk.Reader())
+		return Result{}, fault.Newf(fault.Permanent, fault.Unsupported, "the %s reader gives no whole stream", job.Disk.Reader())
 	}
-	size := disk.Size()
-	found, err := Inspect(ctx, job.Files, job.Path, size, job.Ledger)
+	found, err := Inspect(ctx, job.Files, job.Path, disk.Size(), job.Ledger)
 	if err != nil {
 		return Result{}, err
 	}
@@ -43,120 +31,132 @@ func copyWhole(ctx context.Context, job Job) (Result, error) {
 	case Complete:
 		return Result{Manifest: *found.Image, Digests: found.Digests}, nil
 	case Broken:
-		return Result{}, fault.Hint(fault.Newf(fault.Blocked, fault.Damaged, "go on with the image: %s", found.Why),
-			"discard the image and copy the disk again")
+		return Result{}, found.broken()
 	}
-	m, err := openImage(job.Files, job.Path, found.Digests)
+	plan, err := newPlan(disk.Size(), job.Extents, job.Gap, found.Digests.known.has)
 	if err != nil {
 		return Result{}, err
 	}
-	defer m.file.Close()
-	job.Progress.begin(time.Now(), size, 0)
-	plan, err := newPlan(size, nil, func(int64) bool { return false })
+	image, err := openImage(job.Files, job.Path, found.Digests)
 	if err != nil {
 		return Result{}, err
 	}
-	p := &pouring{ctx: ctx, applying: applying{job: job, plan: plan, image: m, digests: found.Digests}, size: size, buf: make([]byte, ChunkSize)}
-	err = disk.ReadAll(ctx, p.take)
-	if err == nil {
-		err = p.finish(Chunks(size))
-	}
-	if e := p.flush(); err == nil {
-		err = e
-	}
-	if err == nil && !found.Digests.Complete() {
-		err = fault.Newf(fault.Permanent, fault.Damaged, "chunks are missing at the end")
-	}
-	if err == nil {
-		err = m.publish()
-	}
-	res := Result{Digests: found.Digests, Figures: job.Progress.Figures()}
-	if err == nil {
-		res.Manifest = found.Digests.Manifest()
-	}
-	return res, err
+	defer image.file.Close()
+	w := &wholeCopy{copying: newCopying(job, plan, found.Digests, image), before: found.Digests.clone()}
+	return w.finish(ctx, func(ctx context.Context) error {
+		return w.run(ctx, func(ctx context.Context) error { return w.read(ctx, disk) })
+	})
 }
 
-// pouring gathers a stream into chunks, in order.
-type pouring struct {
-	applying
-	ctx  context.Context
-	size int64
-	buf  []byte
-	next int64 // the chunk that is gathered
-	data bool  // it holds anything but zeros
-	end  int64 // everything before it came
+// wholeCopy puts the parts of a stream together to chunks.
+type wholeCopy struct {
+	*copying
+	before *Digests // what was recorded when it began
+	chunk  int64    // under way
+	buf    []byte   // of it; nil while nothing came of it
 }
 
-func (p *pouring) take(offset int64, b []byte) error {
-	if offset < p.end || offset+int64(len(b)) > p.size {
-		return fault.Newf(fault.Blocked, fault.Damaged, "the stream gives bytes %d+%d after %d of a disk of %d", offset, len(b), p.end, p.size)
-	}
-	for len(b) > 0 {
-		i := offset / ChunkSize
-		if err := p.finish(i); err != nil {
-			return err
+func (w *wholeCopy) read(ctx context.Context, disk sources.Whole) error {
+	progress := w.job.Progress
+	progress.requests.Add(1)
+	progress.streams.Add(1)
+	defer progress.streams.Add(-1)
+	reached := int64(0)
+	err := disk.ReadAll(ctx, func(offset int64, p []byte) error {
+		if offset < reached || int64(len(p)) > disk.Size()-offset {
+			return fault.Newf(fault.Blocked, fault.Damaged, "the stream gives %d bytes at %d after byte %d of %d", len(p), offset, reached, disk.Size())
 		}
-		n := copy(p.buf[offset%ChunkSize:chunkLen(p.size, i)], b)
-		p.job.Progress.count(n, time.Now())
-		p.job.Throttle.pay(n)
-		if err := p.job.Throttle.wait(p.ctx, func() {}); err != nil {
-			return err
-		}
-		p.data = true
-		offset, b = offset+int64(n), b[n:]
+		reached = offset + int64(len(p))
+		return w.part(ctx, offset, p)
+	})
+	if err == nil {
+		err = w.reach(ctx, w.before.chunks)
 	}
-	p.end = offset
-	return nil
+	if w.buf != nil {
+		w.reader.pool.put(w.buf)
+	}
+	return err
 }
 
-// finish closes every chunk before i.
-func (p *pouring) finish(i int64) error {
-	for ; p.next < i; p.next++ {
-		buf := p.buf[:chunkLen(p.size, p.next)]
-		c := Chunk{p.next, p.digests.zeroAt(p.next)}
-		if p.data && !isZero(buf) {
-			c.Sum = sha256.Sum256(buf)
-		}
-		old, known := p.digests.Get(p.next)
-		switch {
-		case known && old == c.Sum:
-			p.job.Progress.vouched.Add(int64(len(buf)))
-			p.clear()
-			continue
-		case c.Sum != p.digests.zeroAt(p.next):
-			if err := p.image.write(buf, p.next*ChunkSize); err != nil {
-				return p.image.fault("write", err)
-			}
-			p.job.Progress.written.Add(int64(len(buf)))
-		case known:
-			if err := p.image.file.Punch(p.next*ChunkSize, int64(len(buf))); err != nil {
-				return p.image.fault("clear", err)
-			}
-		default:
-			p.job.Progress.zero.Add(int64(len(buf)))
-		}
-		p.clear()
-		p.batch = append(p.batch, c)
-		if len(p.batch) >= (Unvouched-ahead)/ChunkSize {
-			if err := p.record(); err != nil {
+func (w *wholeCopy) part(ctx context.Context, offset int64, p []byte) error {
+	w.job.Progress.count(len(p), time.Now())
+	for len(p) > 0 {
+		if !w.job.Throttle.open() {
+			if err := w.job.Throttle.wait(ctx, func() {}); err != nil {
 				return err
 			}
 		}
+		if err := w.reach(ctx, offset/ChunkSize); err != nil {
+			return err
+		}
+		if w.buf == nil {
+			buf, err := w.reader.pool.get(ctx)
+			if err != nil {
+				return err
+			}
+			w.buf = buf[:chunkLen(w.before.size, w.chunk)]
+			clear(w.buf)
+		}
+		n := copy(w.buf[offset%ChunkSize:], p)
+		w.job.Throttle.spend(n)
+		p, offset = p[n:], offset+int64(n)
 	}
 	return nil
 }
 
-func (p *pouring) clear() {
-	if p.data {
-		clear(p.buf)
-		p.data = false
+// reach settles all chunks before i: those of which nothing came are zeros.
+func (w *wholeCopy) reach(ctx context.Context, i int64) error {
+	for ; w.chunk < i; w.chunk++ {
+		buf := w.buf
+		w.buf = nil
+		if err := w.settle(ctx, w.chunk, buf); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-// pay takes what was read off the allowance, where there is one.
-func (t *Throttle) pay(n int) {
-	if t != nil {
-		t.spend(n)
+// settle compares a chunk with what is recorded of it and hands it on where it is another.
+func (w *wholeCopy) settle(ctx context.Context, i int64, buf []byte) error {
+	sum, zero := w.before.zeroAt(i), buf == nil || isZero(buf)
+	if !zero {
+		sum = sha256.Sum256(buf)
 	}
+	give := func() {
+		if buf != nil {
+			w.reader.pool.put(buf)
+		}
+	}
+	was, known := w.before.Get(i)
+	if known && was == sum {
+		give()
+		return nil
+	}
+	if err := w.reader.budget.Acquire(ctx, 1); err != nil {
+		give()
+		return context.Cause(ctx)
+	}
+	if known {
+		if err := w.job.Ledger.Forget(ctx, []int64{i}); err != nil {
+			give()
+			w.reader.budget.Release(1)
+			return fmt.Errorf("forget chunk %d of %s: %w", i, w.image.path, err)
+		}
+	}
+	if zero {
+		w.job.Progress.zero.Add(int64(chunkLen(w.before.size, i)))
+	}
+	switch {
+	case !zero:
+		w.writes <- write{buf: buf, chunk: Chunk{i, sum}}
+		return nil
+	case known: // there is something else in the image
+		if err := w.image.punch(i*ChunkSize, int64(chunkLen(w.before.size, i))); err != nil {
+			give()
+			return w.image.fault("clear", err)
+		}
+	}
+	give()
+	w.rec.finished <- done{chunk: Chunk{i, sum}, wrote: known, owed: true}
+	return nil
 }
