@@ -17,7 +17,7 @@ import (
 
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "cluster", Short: "A real Kubernetes with KubeVirt and CDI for tests", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(upCommand(), buildCommand(), downCommand(), statusCommand(), logsCommand(), execCommand(), restartCommand(), pauseCommand())
+	root.AddCommand(upCommand(), buildCommand(), downCommand(), statusCommand(), logsCommand(), execCommand(), restartCommand(), pauseCommand(), daemonCommand())
 	return root
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"landfall/testdata/cluster/build"
 	"landfall/testdata/cluster/control"
+	"landfall/testdata/cluster/data"
 	"landfall/testdata/cluster/lab"
 	"landfall/testdata/cluster/vm"
 )
@@ -24,6 +25,7 @@ type layer struct {
 var layers = []layer{
 	{"api", "etcd, API server, controllers, scheduler, the kinds of KubeVirt and CDI", control.Programs, control.Up},
 	{"vm", "virt-api and virt-controller; a node and a virt-handler that are played", vm.Programs, vm.Up},
+	{"data", "a node with containerd, volumes, and CDI", data.Programs, data.Up},
 }
 
 // upTo gives the layers up to one; all for "".

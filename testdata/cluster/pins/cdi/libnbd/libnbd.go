@@ -37,6 +37,7 @@ func Create() (*Libnbd, error) { return nil, missing("nbd_create") }
 func (*Libnbd) AddMetaContext(string) error               { return missing("nbd_add_meta_context") }
 func (*Libnbd) ConnectUri(string) error                   { return missing("nbd_connect_uri") }
 func (*Libnbd) Pread([]byte, uint64, *PreadOptargs) error { return missing("nbd_pread") }
+func (*Libnbd) GetSize() (uint64, error)                  { return 0, missing("nbd_get_size") }
 func (*Libnbd) Close() *LibnbdError                       { return nil }
 func (*Libnbd) BlockStatus(uint64, uint64, ExtentCallback, *BlockStatusOptargs) error {
 	return missing("nbd_block_status")
