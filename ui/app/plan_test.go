@@ -27,7 +27,7 @@ func answers(c *console) []spec.Answer { return c.m.draft.Items[0].Document.Spec
 
 func TestADecisionIsKeptWithTheDraft(t *testing.T) {
 	c := planned(t)
-	c.shows("1 blocker, 2 decisions", "Create the namespace", "source 3m ago")
+	c.shows("1 blocker, 2 decisions", "Create the namespace", "host, source, target 3m ago")
 	c.press("down", "d", "down", "enter")
 	want := spec.Answer{Finding: "vm.rule2/vm", Value: "value " + uitest.Hostile[2], Answer: spec.Accept}
 	kept := c.desk.Previews[0].Document.Spec.Answers

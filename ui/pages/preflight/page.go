@@ -3,6 +3,7 @@
 package preflight
 
 import (
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -153,7 +154,7 @@ func (p *Page) ask(f preflight.Finding) pages.Action {
 			if c != "" {
 				label += ": " + c
 			}
-			one.Choices = append(one.Choices, pages.Choice{Label: label, Effect: r.Effect + " Done by the engine once the migration is started, with your consent on record.", Take: give(fix)})
+			one.Choices = append(one.Choices, pages.Choice{Label: label, Effect: strings.TrimSuffix(r.Effect, ".") + "; the engine does it once the migration is started, with your consent on record", Take: give(fix)})
 		}
 	}
 	if f.Level == preflight.Decide {

@@ -143,9 +143,17 @@ func (p *Page) looked(it *draft.Item) string {
 		return p.th.Muted.Render("not looked at yet")
 	}
 	now := p.now()
-	s := []string{}
+	var s []string
+	last := ""
 	for _, part := range slices.Sorted(maps.Keys(pv.Looked)) {
-		s = append(s, plaintext.Label(part)+" "+widget.Since(pv.Looked[part], now)+" ago")
+		age := widget.Since(pv.Looked[part], now)
+		if whole, _, ok := strings.Cut(part, "/"); ok && age == widget.Since(pv.Looked[whole], now) {
+			continue // as old as the whole that it is a part of
+		}
+		if n := len(s); age == last {
+			s[n-1] = strings.TrimSuffix(s[n-1], " "+age+" ago")
+		}
+		s, last = append(s, plaintext.Label(part)+" "+age+" ago"), age
 	}
 	text := "looked at: " + strings.Join(s, ", ")
 	if len(s) == 0 {
