@@ -71,10 +71,13 @@ func fullDocument(t testing.TB) spec.Document {
 	s := &d.Spec
 	s.Source.Type, s.Source.Address, s.Source.PowerOffPolicy = "vsphere", "https://esx1.example:8443", spec.Graceful
 	s.Source.Password = secret.Ref{Command: []string{"pass", "show", "esxi"}}
+	s.Source.NBD = spec.NBD{Command: []string{"nbdkit", "--unix={socket}"}}
 	s.Source.TLS, s.Destination.UploadProxy.TLS = spec.TLS{CAFile: "/etc/ca.pem"}, spec.TLS{CAFile: "/etc/proxy.pem"}
 	s.Destination.Namespace, s.Destination.VMName, s.Destination.UploadProxy.URL = "shop", "web", "https://proxy.example"
 	s.Destination.RunStrategy, s.Destination.Firmware, s.Destination.ServeAddress = "Always", "efi", "10.0.0.1:8443"
-	s.Strategy.Type, s.Strategy.Conversion, s.Strategy.Delivery, s.Strategy.Verify = "Cold", spec.ConvertQemuImg, spec.DeliverHTTP, "proved"
+	s.Strategy.Type, s.Strategy.Warm.ChangeTracking = "Warm", spec.EnableTracking
+	s.Strategy.Warm.CutOver = false // a hold beside it takes it back
+	s.Strategy.Conversion, s.Strategy.Delivery, s.Strategy.Verify = spec.ConvertQemuImg, spec.DeliverHTTP, "proved"
 	s.Destination.BootDisk, s.Destination.TimeZone = "scsi0:1", "Europe/Berlin"
 	for i := range s.Answers {
 		s.Answers[i].Answer = spec.Fix
