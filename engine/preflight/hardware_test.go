@@ -185,7 +185,10 @@ var diskCases = []ruleCases{
 		"set, nothing yet":   both(warm, disk(func(d *machine.Disk) { d.ChangeID = "" })),
 		"set, not stunned":   both(warm, disk(func(d *machine.Disk) { d.ChangeID = "*" })),
 		"id of another kind": both(warm, disk(func(d *machine.Disk) { d.ChangeID = "52 3c/*" })),
-	}, silent: situations{"on": warm, "cold": vm(func(v *machine.VM) { v.ChangeTracking = false })}},
+		"off, with consent": both(warm, func(f *preflight.Facts) {
+			f.VM.ChangeTracking, f.Spec.Strategy.Warm.ChangeTracking = false, spec.EnableTracking
+		}),
+	}, levels: map[string]preflight.Level{"off, with consent": preflight.Info}, silent: situations{"on": warm, "cold": vm(func(v *machine.VM) { v.ChangeTracking = false })}},
 	{rule: "disk.cbt.hardware", fires: situations{"version 4": both(warm, vm(func(v *machine.VM) { v.HardwareVersion = 4 }))},
 		silent:  situations{"version 7": both(warm, vm(func(v *machine.VM) { v.HardwareVersion = 7 })), "cold": vm(func(v *machine.VM) { v.HardwareVersion = 4 })},
 		unknown: situations{"not given": both(warm, vm(func(v *machine.VM) { v.HardwareVersion = 0 }))}},

@@ -37,6 +37,9 @@ func inWarm(l Level, check func(Facts) []hit) func(Facts) []hit {
 func trackingOff(f Facts) (hits []hit) {
 	enable := &Remedy{ID: EnableTracking, Label: "Switch change tracking on", Outside: true,
 		Effect: "changes the VM's configuration on the source; it becomes active with the first snapshot that is taken for the copy"}
+	if c := f.Spec.Strategy.Warm.ChangeTracking; !f.VM.ChangeTracking && c != "" {
+		return []hit{{subject: "vm", level: Info, found: "change tracking is off; it is switched on, as the document consents (" + string(c) + ")"}}
+	}
 	if !f.VM.ChangeTracking {
 		return []hit{{subject: "vm", found: "change tracking is off", remedy: enable}}
 	}
