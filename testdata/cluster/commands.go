@@ -17,7 +17,7 @@ import (
 
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "cluster", Short: "A real Kubernetes with KubeVirt and CDI for tests", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(upCommand(), buildCommand(), downCommand(), statusCommand(), logsCommand(), execCommand(), restartCommand(), pauseCommand(), daemonCommand())
+	root.AddCommand(upCommand(), buildCommand(), downCommand(), statusCommand(), logsCommand(), execCommand(), restartCommand(), pauseCommand(), traceCommand(), daemonCommand())
 	return root
 }
 
@@ -242,6 +242,16 @@ func pauseCommand() *cobra.Command {
 
 // insideLab runs f in the lab's network, under the lab's lock.
 func insideLab(c *cobra.Command, f func(*lab.Lab) error) error {
+	return inNetwork(c, func(l *lab.Lab) error {
+		if err := l.Lock(c.Context()); err != nil {
+			return err
+		}
+		return f(l)
+	})
+}
+
+// inNetwork runs f in the lab's network.
+func inNetwork(c *cobra.Command, f func(*lab.Lab) error) error {
 	l, err := lab.Open(c.OutOrStdout())
 	if err != nil {
 		return err
@@ -252,9 +262,6 @@ func insideLab(c *cobra.Command, f func(*lab.Lab) error) error {
 			return err
 		}
 		return l.Enter(append([]string{self}, os.Args[1:]...), os.Environ())
-	}
-	if err := l.Lock(c.Context()); err != nil {
-		return err
 	}
 	return f(l)
 }

@@ -121,6 +121,10 @@ func makeGroups(l *lab.Lab) error {
 	if err != nil {
 		return err
 	}
+	// Where version 2 is mounted beside them, runc makes the group there by itself.
+	if err := l.Undo("cgroup", filepath.Join("/sys/fs/cgroup/unified", group(l))); err != nil {
+		return err
+	}
 	for _, d := range dirs {
 		g := filepath.Join(d, group(l))
 		if err := l.Undo("cgroup", g); err != nil {
