@@ -28,7 +28,11 @@ func (p *Page) View(width, height int) string {
 	parts = append(parts, " "+p.looked(it))
 	if pv := it.Preview(); pv != nil && pv.Failure != "" {
 		s := &widget.Sheet{Theme: p.th, Width: width - 2}
-		s.Say(p.th.Bad.Render(p.th.Glyph.Bad+" not looked at: ")+plaintext.Label(pv.Failure), 2)
+		what := "not looked at"
+		if len(pv.Findings) > 0 {
+			what = "not looked at to the end"
+		}
+		s.Say(p.th.Bad.Render(p.th.Glyph.Bad+" "+what+": ")+plaintext.Label(pv.Failure), 2)
 		if pv.Hint != "" {
 			s.Say("Try: "+plaintext.Label(pv.Hint), 2)
 		}
@@ -125,11 +129,10 @@ func Verdict(it *draft.Item) (known bool, worst preflight.Level, text string) {
 		parts = append(parts, "being looked at")
 	case pv == nil:
 		parts = append(parts, "not looked at")
+	case pv.Failure != "" && worst == preflight.Blocker: // which says why
 	case pv.Failure != "":
 		parts = append(parts, "the look failed")
-		if worst == "" || worst == preflight.Warning {
-			worst = preflight.Decide
-		}
+		worst = preflight.Decide
 	case len(parts) == 0:
 		return true, "", "ready"
 	}
