@@ -184,9 +184,9 @@ func TestLabContract(t *testing.T) {
 		l.allow(t, "migrator", ns, nil)
 		front := l.front(t)
 		f := targettest.Fixture{
-			Target: l.dial(t, "migrator", ns, front.destination), Namespace: ns, Class: "local", Waits: "local-wffc",
+			Target: l.dial(t, "migrator", ns, front.destination), Namespace: ns, Class: "lab", Waits: "lab-waiting",
 			GuestID: "debian12_64Guest", Disk: labDisk, Page: spec.Check{Type: "HTTP", Port: 80, Path: "/", ExpectStatus: 200},
-			World: labWorld{objects: objects{rest: l.admin, class: "local"}, l: l, front: front},
+			World: labWorld{objects: objects{rest: l.admin, class: "lab"}, l: l, front: front},
 			Parts: l.parts(), Patience: 5 * time.Minute,
 		}
 		if strings.HasSuffix(t.Name(), "/whole_life") && l.has("boot") {

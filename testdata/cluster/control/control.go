@@ -24,7 +24,7 @@ const (
 	Services, API = "10.96.0.0/16", "10.96.0.1"
 
 	// Class is the storage class that binds at once, and WaitingClass the one that waits for a first consumer.
-	Class, WaitingClass = "local", "local-wffc"
+	Class, WaitingClass = "lab", "lab-waiting"
 
 	etcdClients, etcdPeers = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
 )
@@ -82,7 +82,7 @@ func Up(ctx context.Context, l *lab.Lab, b build.Builder) error {
 		return err
 	}
 	for class, binding := range map[string]string{Class: "Immediate", WaitingClass: "WaitForFirstConsumer"} {
-		if err := Apply(ctx, l, Object("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: %s}", class, binding)); err != nil {
+		if err := Apply(ctx, l, Object("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: kubernetes.io/no-provisioner, reclaimPolicy: Delete, volumeBindingMode: %s}", class, binding)); err != nil {
 			return err
 		}
 	}
