@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"landfall/engine"
+	"landfall/engine/spec"
+	"landfall/engine/warm"
+	"landfall/sources/esxsim"
+)
+
+// warmAt waits for a phase of the coordinator.
+func (w *testWorld) warmAt(uid string, p warm.CoordinatorPhase) engine.Migration {
+	w.t.Helper()
+	return w.until(uid, string(p), func(m engine.Migration) bool {
+		if m.Status.Phase.Terminal() && (m.Status.Warm == nil || m.Status.Warm.Phase != p) {
+			w.t.Fatalf("%s: %+v", m.Status.Phase, m.Status.Errors)
+		}
+		return m.Status.Warm != nil && m.Status.Warm.Phase == p
+	})
+}
+
+func (w *testWorld) cut(m engine.Migration) {
+	w.t.Helper()
+	if err := w.store.CutOver(w.t.Context(), m.UID, tester); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// full tells why a disk was read whole again, of all its rounds.
+func fullAgain(m engine.Migration) string {
+	var why []string
+	for _, d := range m.Status.Warm.Workers {
+		for _, r := range d.Rounds {
+			if r.Reason != "" {
+				why = append(why, r.Reason)
+			}
+		}
+	}
+	return strings.Join(why, "; ")
+}
+
+// TestWarmIsCancelledInEveryPhase ends with nothing of ours on the source, and the source as it was.
+func TestWarmIsCancelledInEveryPhase(t *testing.T) {
+	w := newWorld(t, writingVM(t, "vm", 16<<20))
+	w.guestWrites("vm", 128<<10)
+	w.engine()
+	for _, p := range []warm.CoordinatorPhase{warm.Active, warm.PreparingTarget, warm.CuttingOver, warm.CatchingUp} {
+		t.Run(string(p), func(t *testing.T) {
+			sub := *w
+			sub.t = t
+			if p == warm.Active {
+				w.host.SetRate(2 << 20)
+			}
+			if p == warm.CuttingOver {
+				if err := w.host.SetShutdown("vm", esxsim.Shutdown{Answer: esxsim.Refuses}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m := sub.apply("vm", warmly("vm", nil))
+			if p == warm.CuttingOver || p == warm.CatchingUp {
+				sub.converged(m.UID)
+				if p == warm.CatchingUp {
+					w.host.SetRate(64 << 10)
+				}
+				sub.cut(m)
+			}
+			sub.warmAt(m.UID, p)
+			sub.cancelled(m)
+			w.host.SetRate(0)
+			m, err := w.store.Migration(t.Context(), m.UID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Status.Warm.Phase != warm.Cancelled {
+				t.Errorf("the coordinator is %s", m.Status.Warm.Phase)
+			}
+			for _, d := range m.Status.Warm.Workers {
+				if d.Phase != warm.WorkerCancelled && d.Phase != warm.WorkerCompleted {
+					t.Errorf("worker %d is %s", d.Index, d.Phase)
+				}
+			}
+			sub.noSnapshots("vm")
+			_ = w.host.SetShutdown("vm", esxsim.Shutdown{Answer: esxsim.Obeys, Delay: 30 * time.Millisecond})
+			_ = w.host.SetPower("vm", esxsim.On)
+		})
+	}
+}
+
+// TestTrackingThatLiesIsFoundOut: an area that change tracking leaves out ends a proved migration as Failed, with the reason.
+func TestTrackingThatLiesIsFoundOut(t *testing.T) {
+	w := newWorld(t, writingVM(t, "vm", 16<<20))
+	if err := w.host.SetTracking("vm", 0, esxsim.TrackingFaults{Omit: []esxsim.Range{{Offset: 5 << 20, Length: 1 << 20}}}); err != nil {
+		t.Fatal(err)
+	}
+	m := w.apply("vm", func(d *spec.Document) {
+		warmly("vm", nil)(d)
+		d.Spec.Strategy.Verify = "proved"
+	})
+	w.engine()
+	w.converged(m.UID)
+	if err := w.host.WriteDisk("vm", 0, 5<<20, []byte("what tracking does not tell")); err != nil {
+		t.Fatal(err)
+	}
+	w.cut(m)
+	m = w.phase(m.UID, engine.Failed)
+	if s := m.Status.Warm; s.Phase != warm.Failed || !strings.Contains(s.Failure, "left something out") {
+		t.Errorf("%s: %q", s.Phase, s.Failure)
+	}
+	w.noSnapshots("vm")
+}
+
+// TestWhatIsLostOnTheWayIsReadAgain: forgotten change ids and a snapshot that somebody removed cost a full pass, with the reason
+// shown, and nothing else.
+func TestWhatIsLostOnTheWayIsReadAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lose func(w *testWorld) error
+		why  string
+	}{
+		"tracking forgets":     {func(w *testWorld) error { return w.host.LoseTracking("vm") }, "change tracking has forgotten"},
+		"our snapshot is gone": {func(w *testWorld) error { return w.host.RemoveSnapshots("vm", "") }, "removed by somebody else"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, writingVM(t, "vm", 16<<20))
+			w.guestWrites("vm", 128<<10)
+			m := w.apply("vm", warmly("vm", nil))
+			w.engine()
+			w.converged(m.UID)
+			if err := tc.lose(w); err != nil {
+				t.Fatal(err)
+			}
+			w.until(m.UID, "a full pass", func(m engine.Migration) bool { return strings.Contains(fullAgain(m), tc.why) })
+			w.cut(m)
+			m = w.phase(m.UID, engine.Completed)
+			w.equal(m)
+			w.noSnapshots("vm")
+		})
+	}
+}
+
+func TestASnapshotOfAnotherIsNeverTouched(t *testing.T) {
+	w := newWorld(t, writingVM(t, "vm", 16<<20))
+	m := w.apply("vm", warmly("vm", nil))
+	w.engine()
+	w.converged(m.UID)
+	if err := w.host.TakeSnapshot("vm", "backup of the night"); err != nil {
+		t.Fatal(err)
+	}
+	m = w.phase(m.UID, engine.ManualInterventionRequired)
+	if m.Status.Reason != "SnapshotAppeared" {
+		t.Errorf("%s: %s", m.Status.Reason, m.Status.Message)
+	}
+	w.cancelled(m)
+	left := w.snapshotsOf("vm")
+	if len(left) != 1 || left[0].Name != "backup of the night" {
+		t.Errorf("snapshots: %+v", left)
+	}
+}
+
+func TestAGuestThatCannotBeBroughtToRestIsCopiedWithout(t *testing.T) {
+	w := newWorld(t, writingVM(t, "vm", 16<<20))
+	if err := w.host.SetQuiesce("vm", false); err != nil {
+		t.Fatal(err)
+	}
+	m := w.apply("vm", warmly("vm", nil))
+	w.engine()
+	m = w.converged(m.UID)
+	if m.Status.Warm.Workers[0].Lease.Quiesced {
+		t.Error("called quiesced")
+	}
+	events, err := w.store.Events(t.Context(), m.UID, 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := false
+	for _, e := range events {
+		said = said || e.Reason == "Quiesce"
+	}
+	if !said {
+		t.Error("nobody was told")
+	}
+	w.cut(m)
+	w.equal(w.phase(m.UID, engine.Completed))
+}
+
+// TestTrackingIsSwitchedOnAndOffAgain with the consent of the document.
+func TestTrackingIsSwitchedOnAndOffAgain(t *testing.T) {
+	vm := writingVM(t, "vm", 16<<20)
+	vm.ChangeTracking = false
+	w := newWorld(t, vm)
+	w.guestWrites("vm", 128<<10)
+	m := w.apply("vm", func(d *spec.Document) {
+		warmly("vm", func(s *spec.Warm) { s.ChangeTracking = spec.EnableAndRestoreTracking })(d)
+	})
+	w.engine()
+	for {
+		m = w.until(m.UID, "a question or the word", func(m engine.Migration) bool {
+			return m.Status.Phase == engine.ManualInterventionRequired || m.Status.Warm != nil && m.Status.Warm.Waiting != ""
+		})
+		if m.Status.Phase != engine.ManualInterventionRequired {
+			break
+		}
+		w.answer(m.UID, "accept", "accept") // the rule asks on its own; the document's consent is acted on later
+	}
+	w.converged(m.UID)
+	w.cut(m)
+	m = w.phase(m.UID, engine.Completed)
+	w.equal(m)
+	w.noSnapshots("vm")
+	if !m.Status.Warm.Tracking {
+		t.Error("not recorded as switched on by us")
+	}
+	src, err := dialSource(t.Context(), w.endpoint.Source.Default(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if now, err := src.Inspect(t.Context(), m.Status.Inventory.Ref); err != nil || now.ChangeTracking {
+		t.Errorf("tracking is still on: %v (%v)", now.ChangeTracking, err)
+	}
+}
+
+// TestAHoldRefusesTheWordAndAWindowNeedsNone: a hold stands against the word, and a window cuts over by itself within the budget.
+func TestAHoldRefusesTheWordAndAWindowNeedsNone(t *testing.T) {
+	w := newWorld(t, writingVM(t, "vm", 16<<20))
+	w.guestWrites("vm", 128<<10)
+	m := w.apply("vm", warmly("vm", func(s *spec.Warm) { s.Hold = true }))
+	w.engine()
+	m = w.until(m.UID, "the hold", func(m engine.Migration) bool {
+		return m.Status.Warm != nil && m.Status.Warm.Waiting == "the cutover is held by a person"
+	})
+	if err := w.store.CutOver(t.Context(), m.UID, tester); err == nil {
+		t.Error("the word was taken beside a hold")
+	}
+	d := m.Document
+	d.Spec.Strategy.Warm.Hold = false
+	d.Spec.Strategy.Warm.DowntimeBudgetSeconds = 3600
+	d.Spec.Strategy.Warm.Window = &spec.Window{From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}
+	if err := w.store.Change(t.Context(), m.UID, m.Generation, d, tester); err != nil {
+		t.Fatal(err)
+	}
+	m = w.until(m.UID, "what the window lacks", func(m engine.Migration) bool {
+		return strings.Contains(m.Status.Warm.Waiting, "the downtime cannot be forecast")
+	})
+	d.Spec.Strategy.Warm.Assume = spec.Assume{DeliveryBytesPerSecond: 100 << 20, BootSeconds: 10}
+	if err := w.store.Change(t.Context(), m.UID, m.Generation, d, tester); err != nil {
+		t.Fatal(err)
+	}
+	m = w.phase(m.UID, engine.Completed)
+	w.equal(m)
+	if !strings.HasPrefix(m.Status.Warm.Word, "window ") {
+		t.Errorf("on the word %q", m.Status.Warm.Word)
+	}
+}
+
+// TestThreeDisksShareSnapshotsAndTwoPermits: never more disks under way than permits, and nothing left in the end.
+func TestThreeDisksShareSnapshotsAndTwoPermits(t *testing.T) {
+	vm := writingVM(t, "vm", 12<<20)
+	for i := range 2 {
+		vm.Disks = append(vm.Disks, esxsim.Disk{Size: 6 << 20, Contents: esxsim.Contents{Seed: uint64(i + 1), Ranges: []esxsim.Range{{Length: 4 << 20}}}})
+	}
+	w := newWorld(t, vm)
+	w.guestWrites("vm", 128<<10)
+	m := w.apply("vm", warmly("vm", nil))
+	w.cut(m)
+	w.engine()
+	most := 0
+	w.until(m.UID, "the cutover", func(m engine.Migration) bool {
+		if s := m.Status.Warm; s != nil {
+			busy := 0
+			for _, d := range s.Workers {
+				if d.Phase == warm.WorkerBackfilling || d.Phase == warm.WorkerReplaying || d.Phase == warm.WorkerConverging {
+					busy++
+				}
+			}
+			most = max(most, busy)
+		}
+		return m.Status.Phase.Terminal() || m.Status.Warm != nil && m.Status.Warm.Phase == warm.CatchingUp
+	})
+	m = w.phase(m.UID, engine.Completed)
+	w.equal(m)
+	w.noSnapshots("vm")
+	if most > 2 {
+		t.Errorf("%d disks were copied at once, with two permits", most)
+	}
+}
