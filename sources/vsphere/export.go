@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
@@ -115,8 +116,8 @@ func (d *exportDisk) readAll(ctx context.Context, each func(offset int64, p []by
 	d.lease = nil // a stream is read once: the next reading begins with a lease of its own
 	err = d.stream(ctx, cancel, l, each)
 	l.end(err == nil)
-	if err != nil && l.gone() && !errors.As(err, &eachError{}) {
-		return errLeaseLost
+	if (l.gone() || isStatus(err, http.StatusNotFound)) && err != nil && !errors.As(err, &eachError{}) {
+		return errLeaseLost // its address goes with it
 	}
 	return err
 }

@@ -2,6 +2,8 @@ package vsphere_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"testing"
 
@@ -81,4 +83,9 @@ func leased(t *testing.T, f sourcetest.LiveFixture) sources.Snapshot {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func sha(p []byte) string {
+	sum := sha256.Sum256(p)
+	return hex.EncodeToString(sum[:])
 }
