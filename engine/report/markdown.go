@@ -29,6 +29,10 @@ func (r Report) Markdown() string {
 	row("Migration", r.UID)
 	row("Asked for", stamp(r.Created)+" by "+r.CreatedBy)
 	row("Downtime, measured", r.Downtime)
+	row("Downtime, forecast at the cutover", r.Warm.forecast())
+	if r.Warm != nil {
+		row("Cut over", r.Warm.Word)
+	}
 	if off := r.Times.SourcePoweredOff; r.Downtime == "" && !off.IsZero() {
 		row("Source seen off", stamp(off)+"; the target was not seen to run")
 	}
@@ -56,6 +60,7 @@ func (r Report) Markdown() string {
 		}
 		return fmt.Sprintf("%s — **%s** by %s from %s at %s", cell(d.Question), cell(d.Answer), cell(d.By), cell(d.From), stamp(d.AnsweredAt))
 	})
+	section(line, "Rounds", r.Warm.rounds(), cell)
 	section(line, "Timeline", r.Timeline, func(t engine.Transition) string {
 		return fmt.Sprintf("%s %s → %s %s", stamp(t.Time), cell(string(t.From)), cell(string(t.To)), cell(t.Reason))
 	})

@@ -29,6 +29,7 @@ type Report struct {
 	CreatedBy string              `json:"createdBy"`
 	Times     engine.Times        `json:"timestamps"`
 	Downtime  string              `json:"downtime,omitempty"` // source off to instance running, as measured
+	Warm      *Warm               `json:"warm,omitempty"`     // of a migration that followed a running source
 	Disks     []Disk              `json:"disks"`
 	Checks    []targets.Result    `json:"checks,omitempty"`
 	Decisions []engine.Decision   `json:"decisions,omitempty"`
@@ -81,6 +82,7 @@ func Build(ctx context.Context, desk engine.Desk, m engine.Migration) (Report, e
 	if d, running, ok := st.Times.Downtime(time.Time{}); ok && !running && !st.Times.VMStarted.IsZero() {
 		r.Downtime = d.Round(time.Millisecond).String()
 	}
+	r.Warm = online(st)
 	for _, d := range st.Disks {
 		r.Disks = append(r.Disks, disk(d))
 	}
