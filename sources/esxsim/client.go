@@ -151,6 +151,11 @@ func (c Client) LoseTracking(ctx context.Context, vm string) error {
 	return c.say(ctx, "losetracking", order{VM: vm})
 }
 
+// Move takes a VM to another host, and its files too if so wanted.
+func (c Client) Move(ctx context.Context, vm, host string, storage bool) error {
+	return c.say(ctx, "move", order{VM: vm, Name: host, Works: storage})
+}
+
 // SetQuiesce says whether the guest can be brought to rest for a snapshot.
 func (c Client) SetQuiesce(ctx context.Context, vm string, works bool) error {
 	return c.say(ctx, "quiesce", order{VM: vm, Works: works})

@@ -105,6 +105,8 @@ func (s *Server) verb(name string, o order) (r report, err error) {
 		err = s.SetTracking(o.VM, o.Disk, o.Tracking)
 	case "losetracking":
 		err = s.LoseTracking(o.VM)
+	case "move":
+		err = s.Move(o.VM, o.Name, o.Works)
 	case "quiesce":
 		err = s.SetQuiesce(o.VM, o.Works)
 	case "keepdeltas":

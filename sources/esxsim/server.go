@@ -42,6 +42,7 @@ type Server struct {
 	timers  map[*time.Timer]bool
 	conns   map[net.Conn]bool
 	leases  map[string]*lease
+	hosts   map[string]*simulator.HostSystem // that VMs were moved to
 	cert    *tls.Certificate
 	tls     *tls.Config
 
@@ -70,7 +71,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		cfg: cfg, dir: cfg.Dir, directories: map[dsPath]bool{}, taken: map[string]bool{}, closing: make(chan struct{}),
 		byRef:   map[types.ManagedObjectReference]*machine{},
 		private: map[types.ManagedObjectReference]map[*simulator.Registry]bool{},
-		timers:  map[*time.Timer]bool{}, conns: map[net.Conn]bool{}, leases: map[string]*lease{},
+		timers:  map[*time.Timer]bool{}, conns: map[net.Conn]bool{}, leases: map[string]*lease{}, hosts: map[string]*simulator.HostSystem{},
 		script: script{cleared: make(chan struct{})},
 	}
 	s.counters.reset()

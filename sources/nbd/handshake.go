@@ -2,6 +2,7 @@ package nbd
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -136,8 +137,8 @@ func (e *refusedError) Error() string {
 }
 
 func refused(err error) bool {
-	_, ok := err.(*refusedError)
-	return ok
+	var no *refusedError
+	return errors.As(err, &no)
 }
 
 // option sends one and hands its replies on until the server has acknowledged it.

@@ -332,6 +332,41 @@ func TestDiskThatGrewIsNotAskedAbout(t *testing.T) {
 	expect(t, err, fault.Blocked, fault.SizeChanged)
 }
 
+func TestVMThatMoved(t *testing.T) {
+	for _, storage := range []bool{false, true} {
+		sim, f := running(t, esxsim.Config{VCenter: true}, vsphere.Options{}, spec.NBD{})
+		vm, err := f.Source.Inspect(t.Context(), f.VM)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := reading(t, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := leased(t, f).ChangeIDs[vm.DiskList[0].Key]
+		if err := sim.Move("web", "esx02", storage); err != nil {
+			t.Fatal(err)
+		}
+		now, err := f.Source.Inspect(t.Context(), f.VM)
+		if err != nil || now.Host != "esx02" || vm.Host == now.Host {
+			t.Errorf("on host %q, then on %q, %v", vm.Host, now.Host, err)
+		}
+		if _, err := all(t, d); fault.ClassOf(err) != fault.Transient {
+			t.Errorf("the export that was open: %v", err)
+		}
+		if got, err := all(t, d); err != nil || !bytes.Equal(got, f.Content) {
+			t.Errorf("read again: %v", err)
+		}
+		s := leased(t, f)
+		_, err = f.Source.Changed(t.Context(), vm, &s, vm.DiskList[0], id, 0)
+		if storage {
+			expect(t, err, fault.Blocked, fault.TrackingLost)
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestLiveRefusals(t *testing.T) {
 	old := []esxsim.VM{{Name: "web", Power: esxsim.On, HardwareVersion: "vmx-04", Disks: []esxsim.Disk{live}}}
 	_, f := running(t, esxsim.Config{VMs: old}, vsphere.Options{}, spec.NBD{})
