@@ -113,7 +113,9 @@ func (t *turn) lookWarm(ctx context.Context, seen *warm.Seen) (work warmWork, o 
 		seen.Ready, o, err = t.readyWarm(vm, all)
 	case warm.PreparingTarget:
 		t.lostLeases(ours)
-		seen.Target, seen.Waiting, work.moves, err = t.seeTarget(ctx)
+		if seen.Target, seen.Waiting, work.moves, err = t.seeTarget(ctx); err == nil && !seen.Target {
+			err = t.lateTarget(seen.Waiting)
+		}
 	case warm.Active:
 		t.lostLeases(ours)
 	case warm.CuttingOver:

@@ -89,6 +89,11 @@ func (t *turn) releaseSource(ctx context.Context) error {
 	}
 	w := t.m.Status.Warm
 	w.Swept()
+	if w.Phase == warm.Completing && w.Options.Restore { // what a person consented to may not stay on after all
+		defer func() {
+			t.gone = append(t.gone, Held{Migration: t.m.UID, Kind: heldTracking, Where: t.options().Source.Address, Name: t.m.Status.Inventory.Ref.String()})
+		}()
+	}
 	_, err = t.cleanUp(ctx, func(h Held) bool {
 		return h.Kind != heldSnapshot && (h.Kind != heldSwitch || w.Phase != warm.Completing)
 	})

@@ -110,6 +110,9 @@ func (t *turn) readyWarm(vm machine.VM, all []sources.Snapshot) (bool, *Observat
 	}
 	switch {
 	case vm.ChangeTracking:
+		if st.Warm.Tracking && st.Warm.Options.Restore {
+			t.holdSwitch(vm.Ref)
+		}
 		return true, nil, nil
 	case t.options().Strategy.Warm.ChangeTracking != "", st.Warm.Tracking:
 		return false, nil, nil // consent was given
@@ -137,14 +140,33 @@ func (t *turn) initialize(ctx context.Context, src sources.Live) error {
 	}
 	st.Warm.Tracking = true
 	if st.Warm.Options.Restore {
-		t.hold = append(t.hold, Held{Migration: t.m.UID, Kind: heldSwitch, Where: t.options().Source.Address, Name: vm.Ref.String(), Since: t.now,
-			Note: "switched on by us, to be switched off again"})
+		t.holdSwitch(vm.Ref)
 	}
 	t.event("warn", "ChangeTracking", "change tracking of %s is switched on", vm.Ref)
 	if err := t.record(ctx); err != nil {
 		return err
 	}
 	return src.SetChangeTracking(ctx, vm.Ref, true)
+}
+
+// holdSwitch writes down that change tracking is to be switched off again.
+func (t *turn) holdSwitch(ref machine.Ref) {
+	t.hold = append(t.hold, Held{Migration: t.m.UID, Kind: heldSwitch, Where: t.options().Source.Address, Name: ref.String(), Since: t.now,
+		Note: "switched on by us, to be switched off again"})
+}
+
+// lateTarget is an error when the target was not ready for longer than it is waited for.
+func (t *turn) lateTarget(waiting string) error {
+	w := t.m.Status.Warm
+	row, _ := warm.Coordinator.Row(w.Phase)
+	since := w.Since
+	if h := t.m.Status.History; len(h) > 0 && h[len(h)-1].Time.After(since) {
+		since = h[len(h)-1].Time // a person said to go on
+	}
+	if t.now.Sub(since) <= row.Patience {
+		return nil
+	}
+	return fault.Hint(fault.Newf(fault.Blocked, "TargetNotReady", "the target is not ready after %s: %s", row.Patience, waiting), "%s", row.Stuck)
 }
 
 // seeOff has the source off: nil, nil when it is, and nothing holds its disks.

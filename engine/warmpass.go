@@ -400,7 +400,8 @@ func (t *turn) takePass(i int, p passed) error {
 	d.Rate, d.ETA = 0, 0
 	switch p.do {
 	case warm.TakeLease:
-		if p.note != "" {
+		first := w.Workers[i].Count == 0 // a converged disk takes one a minute, for days
+		if p.note != "" && first {
 			t.event("warn", "Quiesce", "%s", p.note)
 		}
 		if !w.Leased(i, p.lease) {
@@ -408,7 +409,9 @@ func (t *turn) takePass(i int, p passed) error {
 			return fault.Hint(fault.Newf(fault.Blocked, "NoChangeID", "snapshots of %s give no change id for this disk, although change tracking is on", t.m.Status.Inventory.Ref),
 				"power the VM off and on once, then retry; or cancel, and migrate it with strategy Cold")
 		}
-		t.event("info", "Lease", "disk %d: snapshot %s, change id %q, quiesced %v", i, p.lease.Name, w.Workers[i].Lease.ChangeID, p.lease.Quiesced)
+		if first {
+			t.event("info", "Lease", "disk %d: snapshot %s, change id %q, quiesced %v", i, p.lease.Name, w.Workers[i].Lease.ChangeID, p.lease.Quiesced)
+		}
 		return nil
 	case warm.DropLease:
 		if l := w.Workers[i].Lease; l != nil {

@@ -25,13 +25,14 @@ func (a *app) cutover() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.confirm(m, m.VMName()+" is shut down as soon as the target is ready. "+projected(m), name); err != nil {
+			effect := m.VMName() + " is shut down as soon as the target is ready. " + projected(m)
+			if err := a.confirm(m, effect, name); err != nil {
 				return err
 			}
 			if err := s.CutOver(ctx, m.UID, a.person()); err != nil {
 				return err
 			}
-			fmt.Fprintln(a.Out, "the word is given; landfall status shows what it waits for, landfall hold takes it back")
+			fmt.Fprintf(a.Out, "the word is given. %s\nlandfall status shows what it waits for, landfall hold takes it back\n", projected(m))
 			return a.startEngine(ctx)
 		})}
 	cmd.Flags().StringVar(&name, "confirm", "", "the VM's name")

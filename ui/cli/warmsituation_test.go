@@ -286,3 +286,69 @@ func TestThreeDisksShareSnapshotsAndTwoPermits(t *testing.T) {
 		t.Errorf("%d disks were copied at once, with two permits", most)
 	}
 }
+
+// TestASourceThatIsStartedAgainIsCaughtUpWithAgain: what it wrote meanwhile is in the copy, once a person has said to go on.
+func TestASourceThatIsStartedAgainIsCaughtUpWithAgain(t *testing.T) {
+	w := newWorld(t, writingVM(t, "vm", 16<<20))
+	w.guestWrites("vm", 128<<10)
+	m := w.apply("vm", func(d *spec.Document) {
+		warmly("vm", nil)(d)
+		d.Spec.Strategy.Verify = "proved" // reads long enough to come between
+	})
+	w.engine()
+	w.converged(m.UID)
+	w.host.SetRate(1 << 20)
+	w.cut(m)
+	w.warmAt(m.UID, warm.CatchingUp)
+	if err := w.host.SetPower("vm", esxsim.On); err != nil {
+		t.Fatal(err)
+	}
+	m = w.phase(m.UID, engine.ManualInterventionRequired)
+	if m.Status.Reason != "PoweredOnAgain" {
+		t.Errorf("%s: %s", m.Status.Reason, m.Status.Message)
+	}
+	time.Sleep(300 * time.Millisecond) // the guest writes
+	if err := w.host.SetPower("vm", esxsim.Off); err != nil {
+		t.Fatal(err)
+	}
+	w.host.SetRate(0)
+	w.retry(m.UID)
+	w.equal(w.phase(m.UID, engine.Completed))
+	w.noSnapshots("vm")
+}
+
+// TestWarmVerbs takes a warm migration through the verbs.
+func TestWarmVerbs(t *testing.T) {
+	w := newWorld(t, writingVM(t, "vm", 16<<20))
+	w.guestWrites("vm", 128<<10)
+	m := w.apply("vm", warmly("vm", nil))
+	w.engine()
+	ok := func(want string, args ...string) {
+		t.Helper()
+		if out, errs, code := w.say(args...); code != 0 || !strings.Contains(out, want) {
+			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+	refused := func(want string, args ...string) {
+		t.Helper()
+		if out, errs, code := w.say(args...); code == 0 || !strings.Contains(errs, want) {
+			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+	ok("the cutover is held", "hold", m.UID)
+	refused("its cutover is held", "cutover", m.UID, "--confirm", "vm")
+	refused(`"fast" is not a rate`, "throttle", m.UID, "fast")
+	ok("at most 52428800 bytes", "throttle", m.UID, "50M")
+	ok("paused", "pause", m.UID)
+	ok("goes on", "resume", m.UID)
+	ok("given anew", "hold", m.UID, "--off")
+	refused("does not name the VM", "cutover", m.UID, "--confirm", "another")
+	w.converged(m.UID)
+	ok("Projected downtime: at least", "cutover", m.UID, "--confirm", "vm")
+	m = w.phase(m.UID, engine.Completed)
+	if got := m.Status.Options.Strategy.Throttle; got != 50<<20 {
+		t.Errorf("throttle %d", got)
+	}
+	ok("", "cleanup", "--leases")
+	ok("forecast at the cutover", "report", m.UID)
+}
