@@ -46,3 +46,34 @@ func TestNoPermitsPauses(t *testing.T) {
 		t.Errorf("granted %v at %d, want none at 1", ok, place)
 	}
 }
+
+// TestPermitsOfHostAndTarget: a copy needs one of each, and takes none where it does not get both.
+func TestPermitsOfHostAndTarget(t *testing.T) {
+	p := newPermits(1)
+	both := func(host, target string) []string { return []string{host, target} }
+	if ok, _ := p.askAll(both("h1", "t1"), "a", "a/0"); !ok {
+		t.Fatal("the first did not get its permits")
+	}
+	if ok, place := p.askAll(both("h2", "t1"), "b", "b/0"); ok || place != 1 {
+		t.Errorf("a second copy into the target: %v at %d", ok, place)
+	}
+	if ok, _ := p.ask("h2", "c", "c/0"); ok {
+		t.Error("who came later went before who waits for the other permit")
+	}
+	p.leave("b", func(string) bool { return false })
+	if ok, _ := p.ask("h2", "c", "c/0"); !ok {
+		t.Error("who waited for a target held the host's permit")
+	}
+	p.free("c", "c/0")
+	p.free("a", "a/0")
+	if ok, _ := p.askAll(both("h2", "t1"), "b", "b/0"); !ok {
+		t.Error("both are free and were not given")
+	}
+	p.max = 0
+	if ok, _ := p.askAll(both("h2", "t1"), "b", "b/0"); !ok {
+		t.Error("lowering the limit took a permit away")
+	}
+	if ok, place := p.askAll(both("h3", "t3"), "d", "d/0"); ok || place != 1 {
+		t.Errorf("a limit of 0 pauses: %v at %d", ok, place)
+	}
+}

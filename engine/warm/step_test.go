@@ -162,3 +162,32 @@ func TestTooManyRoundsAskAPerson(t *testing.T) {
 		t.Errorf("%s after a person took the gap as it is", s.Workers[0].Phase)
 	}
 }
+
+func TestStuckSaysTheFirstChecks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change   func(*warm.State)
+		now      time.Time
+		progress time.Time
+		want     string
+	}{
+		"moving":              {nil, start.Add(5 * time.Hour), start.Add(5 * time.Hour), ""},
+		"the target is late":  {nil, start.Add(5 * time.Hour), start, "PREPARING_TARGET: PVC binding"},
+		"waits for the word":  {func(s *warm.State) { s.Waiting = "the word" }, start.Add(5 * time.Hour), start, ""},
+		"a disk's copy hangs": {func(s *warm.State) { s.Phase = warm.Active; s.Workers[1].Phase = warm.WorkerBackfilling }, start.Add(30 * time.Minute), start, "disk 1 BACKFILLING: read rate"},
+		"a disk in the line":  {func(s *warm.State) { s.Workers[1].Phase, s.Workers[1].Queue = warm.WorkerPending, 3 }, start.Add(2 * time.Hour), start, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ready(warm.Options{})
+			s.Since = start
+			for i := range s.Workers {
+				s.Workers[i].Since = start
+			}
+			if tc.change != nil {
+				tc.change(s)
+			}
+			if got := strings.Join(s.Stuck(tc.now, tc.progress), "; "); !strings.HasPrefix(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -32,9 +32,10 @@ func TestWarmKilledAtEveryBoundary(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, writingVM(t, "victim", 12<<20))
 			for n := i * stride; n < len(boundaries); n += worlds * stride {
-				t.Run(fmt.Sprintf("%03d %s", n+1, boundaries[n]), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%03d", n+1), func(t *testing.T) {
 					sub := *w
 					sub.t = t
+					t.Log(boundaries[n])
 					sub.surviveWarm(n+1, n%11+1)
 				})
 			}
