@@ -11,7 +11,8 @@ import (
 	"landfall/sources"
 )
 
-// group is how many chunks are forgotten at once, ahead of being written: each is read whole again after a kill.
+// group is how many chunks are forgotten at once, ahead of being written, and half of what may be unrecorded: each is read
+// whole again after a kill. Of most chunks a round brings little, so that a smaller group would sync more than it writes.
 const group = 128
 
 // Apply brings an image to the state of a disk of which the extents are all that changed since; none means that nothing
@@ -58,7 +59,7 @@ func apply(ctx context.Context, job Job) (Result, error) {
 		return Result{}, err
 	}
 	defer image.file.Close()
-	d := newDelta(ctx, newCopying(job, plan, known, image))
+	d := newDelta(ctx, newCopying(job, plan, known, image, 2*group))
 	return d.finish(ctx, func(ctx context.Context) error { return d.run(ctx, d.reader.run) })
 }
 

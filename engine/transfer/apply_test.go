@@ -56,7 +56,7 @@ func (c *changedDisk) job() transfer.Job {
 // Power lost at any write boundary of a round: the ledger vouches only for what is there, and the round, made again, ends
 // in the disk's bytes.
 func TestPowerLostInARound(t *testing.T) {
-	c := newChanged(t, 9*mib+512, 20)
+	c := newChanged(t, 5*mib+512, 16)
 	random := rand.New(rand.NewPCG(8, 8))
 	var mu sync.Mutex
 	var kept []snapshot

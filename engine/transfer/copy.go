@@ -97,7 +97,7 @@ func copyDisk(ctx context.Context, job Job) (Result, error) {
 		return Result{}, err
 	}
 	defer image.file.Close()
-	c := newCopying(job, plan, known, image)
+	c := newCopying(job, plan, known, image, Unvouched/ChunkSize)
 	return c.finish(ctx, func(ctx context.Context) error {
 		if err := c.unread(ctx); err != nil {
 			return err
@@ -144,8 +144,9 @@ type write struct {
 	zero  bool
 }
 
-func newCopying(job Job, plan *plan, known *Digests, image *image) *copying {
-	const slots, batch = Unvouched / ChunkSize, (Unvouched - ahead) / ChunkSize / 3
+// newCopying bounds what is not vouched for to so many chunks.
+func newCopying(job Job, plan *plan, known *Digests, image *image, slots int64) *copying {
+	batch := int(slots-ahead/ChunkSize) / 3
 	budget := semaphore.NewWeighted(slots)
 	streams := streamsOf(job.Disk)
 	c := &copying{job: job, plan: plan, image: image, writes: make(chan write)}

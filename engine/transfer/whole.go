@@ -42,7 +42,7 @@ func copyWhole(ctx context.Context, job Job) (Result, error) {
 		return Result{}, err
 	}
 	defer image.file.Close()
-	w := &wholeCopy{copying: newCopying(job, plan, found.Digests, image), before: found.Digests.clone()}
+	w := &wholeCopy{copying: newCopying(job, plan, found.Digests, image, Unvouched/ChunkSize), before: found.Digests.clone()}
 	return w.finish(ctx, func(ctx context.Context) error {
 		return w.run(ctx, func(ctx context.Context) error { return w.read(ctx, disk) })
 	})
