@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"landfall/testdata/cluster/boot"
 	"landfall/testdata/cluster/build"
 	"landfall/testdata/cluster/control"
 	"landfall/testdata/cluster/data"
@@ -26,6 +27,7 @@ var layers = []layer{
 	{"api", "etcd, API server, controllers, scheduler, the kinds of KubeVirt and CDI", control.Programs, control.Up},
 	{"vm", "virt-api and virt-controller; a node and a virt-handler that are played", vm.Programs, vm.Up},
 	{"data", "a node with containerd, volumes, and CDI", data.Programs, data.Up},
+	{"boot", "a virt-handler that runs machines as qemu on the files of their claims", boot.Programs, boot.Up},
 }
 
 // upTo gives the layers up to one; all for "".
