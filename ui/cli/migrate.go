@@ -16,9 +16,9 @@ import (
 
 // wishes are the flags of migrate; what is not given stays as the endpoint's defaults have it.
 type wishes struct {
-	again, namespace, name, class, policy, conversion, delivery, serve, verify, check string
-	throttle                                                                          int64
-	wait, print                                                                       bool
+	again, namespace, name, class, policy, strategy, conversion, delivery, serve, verify, check string
+	throttle                                                                                    int64
+	wait, print                                                                                 bool
 }
 
 func (a *app) migrate() *cobra.Command {
@@ -57,6 +57,7 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	f.StringVar(&w.name, "name", "", "name of the VM in the cluster")
 	f.StringVar(&w.class, "storage-class", "", "storage class of all disks")
 	f.StringVar(&w.policy, "power-off-policy", "", "GracefulThenAsk, Graceful, GracefulThenForce or Never")
+	f.StringVar(&w.strategy, "strategy", "", "Cold, or Warm: copied while it runs, cut over at your word")
 	f.StringVar(&w.conversion, "conversion", "", "None or QemuImg")
 	f.StringVar(&w.delivery, "delivery", "", "Upload or HTTP")
 	f.StringVar(&w.serve, "serve-address", "", "host:port on which the cluster reaches this machine, for delivery HTTP")
@@ -127,6 +128,7 @@ func (w wishes) apply(d spec.Document) (spec.Document, error) {
 	if s.Source.PowerOffPolicy == spec.Never {
 		s.Source.ShutdownSeconds = 0 // the endpoint's default is for policies that shut down
 	}
+	set(&s.Strategy.Type, w.strategy)
 	set((*string)(&s.Strategy.Conversion), w.conversion)
 	set((*string)(&s.Strategy.Delivery), w.delivery)
 	set(&s.Destination.ServeAddress, w.serve)
