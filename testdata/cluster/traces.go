@@ -23,7 +23,7 @@ func traceCommand() *cobra.Command {
 					return err
 				}
 				return trace.Record(c.Context(), trace.Lab{Config: config, Address: data.Address, CDI: data.Namespace,
-					Immediate: data.Immediate, Waiting: data.Waiting, Barren: data.Barren, Shell: data.ShellImage}, args[0], l.Say, args[1:]...)
+					Immediate: data.Immediate, Waiting: data.Waiting, Barren: data.Barren, Shell: data.ShellImage, Volumes: data.Volumes(l)}, args[0], l.Say, args[1:]...)
 			})
 		}}
 	root.AddCommand(record)

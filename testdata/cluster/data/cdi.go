@@ -40,13 +40,14 @@ func installCDI(ctx context.Context, l *lab.Lab) error {
 		return err
 	}
 	env := ""
-	for name, value := range map[string]string{
+	values := map[string]string{
 		"DEPLOY_CLUSTER_RESOURCES": "true", "OPERATOR_VERSION": cdiVersion, "VERBOSITY": "1", "PULL_POLICY": "Never", "MONITORING_NAMESPACE": "",
 		"CONTROLLER_IMAGE": cdiImage("cdi-controller"), "IMPORTER_IMAGE": cdiImage("cdi-importer"), "CLONER_IMAGE": cdiImage("cdi-cloner"),
 		"OVIRT_POPULATOR_IMAGE": cdiImage("cdi-importer"), "APISERVER_IMAGE": cdiImage("cdi-apiserver"),
 		"UPLOAD_SERVER_IMAGE": cdiImage("cdi-uploadserver"), "UPLOAD_PROXY_IMAGE": cdiImage("cdi-uploadproxy"),
-	} {
-		env += fmt.Sprintf("{name: %s, value: %q}, ", name, value)
+	}
+	for _, name := range sorted(values) {
+		env += fmt.Sprintf("{name: %s, value: %q}, ", name, values[name])
 	}
 	for _, o := range []*unstructured.Unstructured{
 		control.Namespace(Namespace),

@@ -1,8 +1,11 @@
 package trace
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -36,6 +39,7 @@ type Lab struct {
 	CDI                        string // its namespace
 	Immediate, Waiting, Barren string // storage classes
 	Shell                      string // an image with a shell
+	Volumes                    string // the folder that has a folder for each PersistentVolume
 }
 
 // make makes an object in the scene's namespace, written in YAML.
@@ -99,6 +103,24 @@ func (s *scene) quiet(ctx context.Context, d time.Duration) error {
 			return err
 		}
 	}
+}
+
+// arrived compares the claim's disk with what was sent: the same bytes, and nothing but zeros after them.
+func (s *scene) arrived(ctx context.Context) error {
+	c, err := s.k.CoreV1().PersistentVolumeClaims(s.namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.Volumes, c.Spec.VolumeName, "disk.img")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if len(b) < len(s.disk) || !bytes.Equal(b[:len(s.disk)], s.disk) || len(bytes.Trim(b[len(s.disk):], "\x00")) > 0 {
+		return fmt.Errorf("%s is not what was sent", path)
+	}
+	s.Did("compare disk.img with what was sent: the same, and zeros up to %d MiB", len(b)>>20)
+	return nil
 }
 
 // settle gives the last states of an end time to be seen.

@@ -20,7 +20,10 @@ type situation struct {
 var situations = []situation{
 	{"upload-token-expired", "an upload with a token that was asked for more than five minutes ago", false, uploadExpired},
 	{"import", "an http source that is there", false, func(ctx context.Context, s *scene) error {
-		return s.imports(ctx, "{http: {url: "+s.url+"/disk.img}}", "64Mi", s.Immediate, reaches("Succeeded"))
+		if err := s.imports(ctx, "{http: {url: "+s.url+"/disk.img}}", "64Mi", s.Immediate, reaches("Succeeded")); err != nil {
+			return err
+		}
+		return s.arrived(ctx)
 	}},
 	{"import-404", "an http source that is not there", false, func(ctx context.Context, s *scene) error {
 		return s.imports(ctx, "{http: {url: "+s.url+"/missing.img}}", "64Mi", s.Immediate, restarted(2))
@@ -106,6 +109,9 @@ func uploadGood(ctx context.Context, s *scene) error {
 		return err
 	}
 	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	if err := s.arrived(ctx); err != nil {
 		return err
 	}
 	return s.upload(ctx, c, base, pass, "once more", z.EncodeAll(s.disk, nil))
