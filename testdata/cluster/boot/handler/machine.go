@@ -119,9 +119,12 @@ func nicArguments(vmi *virt.VirtualMachineInstance) (args []string, err error) {
 		if n.MacAddress != "" {
 			device += ",mac=" + strings.ReplaceAll(n.MacAddress, "-", ":")
 		}
-		// A network that is not the pod's leads nowhere.
-		backend := "user,restrict=on,ipv6=off,id=" + id
-		if onPod(vmi, n) {
+		// A network that is not the pod's leads nowhere. On the pod's the guest must be told a way out, or it cannot answer
+		// anyone who does not sit on it.
+		backend := "user,ipv6=off,id=" + id
+		if !onPod(vmi, n) {
+			backend += ",restrict=on"
+		} else {
 			backend += fmt.Sprintf(",net=%s,host=%s,dns=%s,dhcpstart=%s", podNetwork, gateway, nameServer, guestIP)
 		}
 		args = append(args, "-netdev", backend, "-device", device)
