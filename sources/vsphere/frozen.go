@@ -86,7 +86,8 @@ func (s *Source) frozenDisk(ctx context.Context, ref machine.Ref, snapshot sourc
 }
 
 func (s *Source) openNBD(ctx context.Context, vm types.ManagedObjectReference, snapshot sources.Snapshot, disk machine.Disk) (sources.Disk, error) {
-	values := map[string]string{"vm": vm.Value, "snapshot": snapshot.ID, "key": fmt.Sprint(disk.Key), "path": disk.Path, "host": s.host, "user": s.session.user}
+	base := s.base()
+	values := map[string]string{"vm": vm.Value, "snapshot": snapshot.ID, "key": fmt.Sprint(disk.Key), "path": disk.Path, "host": base.Hostname(), "user": s.session.user}
 	if s.nbd.URI != "" {
 		var pairs []string
 		for k, v := range values {
