@@ -191,12 +191,23 @@ func TestTheCallersErrorEndsTheStream(t *testing.T) {
 
 // Whatever comes, what is given lies within the disk, ascends, and the end is the end mark's.
 func FuzzStream(f *testing.F) {
-	const size = 6*vmdkGrain + 512
-	whole := vmdkOf(someDisk(size))
+	const size = 3*vmdkGrain + 512
+	disk := make([]byte, size)
+	copy(disk[vmdkGrain/2:], bytes.Repeat([]byte("packs well "), 8000))
+	disk[size-1] = 5
+	small := func(b []byte) []byte { // nothing lies before the first grain, so that few bytes say much
+		b = append(bytes.Clone(b[:512]), b[128*512:]...)
+		b[64] = 1
+		return b
+	}
+	whole := small(vmdkOf(disk))
+	if _, err := decoded(whole, size); err != nil {
+		f.Fatal(err)
+	}
 	f.Add(whole)
 	f.Add(whole[:len(whole)-512])
-	f.Add(append(vmdkHead(size), mark(4, 1, make([]byte, 2048))...))
-	f.Add(append(vmdkHead(size), packed(128, make([]byte, vmdkGrain))...))
+	f.Add(small(append(vmdkHead(size), mark(4, 1, make([]byte, 2048))...)))
+	f.Add(small(append(vmdkHead(size), packed(128, make([]byte, vmdkGrain))...)))
 	f.Add([]byte("KDMV"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		last := int64(-1)
@@ -232,6 +243,33 @@ func BenchmarkStream(b *testing.B) {
 	for b.Loop() {
 		if err := decodeVMDK(bytes.NewReader(stream), int64(len(disk)), func(int64, []byte) error { return nil }); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A few bytes turned over anywhere: an error with a class, or the disk.
+func TestStreamsWithBytesTurnedOver(t *testing.T) {
+	disk := make([]byte, 3*vmdkGrain)
+	copy(disk[vmdkGrain/2:], bytes.Repeat([]byte("packs well "), 8000))
+	whole := vmdkOf(disk)
+	whole = append(whole[:512:512], whole[128*512:]...)
+	whole[64] = 1
+	for seed := range uint64(1000) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		stream := bytes.Clone(whole)
+		for range 1 + random.IntN(4) {
+			stream[random.IntN(len(stream))] = byte(random.Uint32())
+		}
+		got, err := decoded(stream, len(disk))
+		if err != nil && fault.ClassOf(err) == "" {
+			t.Fatalf("seed %d: %v has no class", seed, err)
+		}
+		// What the packed grains vouch for by their checksum is the disk's, if it is at its place at all.
+		for off := 0; err == nil && off < len(got); off += vmdkGrain {
+			g := got[off : off+vmdkGrain]
+			if !bytes.Equal(g, make([]byte, vmdkGrain)) && !bytes.Contains(disk, g) {
+				t.Fatalf("seed %d: bytes that no grain held", seed)
+			}
 		}
 	}
 }
