@@ -10,12 +10,13 @@ import (
 	"landfall/sources/esxsim"
 )
 
-// warmly asks for a warm migration with a check of the guest's page.
+// warmly asks for a warm migration with a check of the guest's page. The threshold is above all that the guest writes to, so that a
+// busy machine does not keep it from converging.
 func warmly(name string, change func(*spec.Warm)) func(*spec.Document) {
 	return func(d *spec.Document) {
 		checked(name)(d)
 		d.Spec.Strategy.Type = "Warm"
-		d.Spec.Strategy.Warm = spec.Warm{ThresholdBytes: 4 << 20, RoundSeconds: 1, ChangeTracking: spec.EnableTracking}
+		d.Spec.Strategy.Warm = spec.Warm{ThresholdBytes: 8 << 20, RoundSeconds: 1, ChangeTracking: spec.EnableTracking}
 		if change != nil {
 			change(&d.Spec.Strategy.Warm)
 		}
