@@ -100,7 +100,7 @@ func (s *scene) record(ctx context.Context, x situation, dir string) error {
 	return errors.Join(err, os.WriteFile(path, []byte("# "+x.what+"\n"+s.String()), 0o644), s.close(ctx))
 }
 
-// scratchClass sets the class of scratch claims, in JSON, and waits until CDI has it.
+// scratchClass sets the class of scratch claims, in JSON, and waits until CDI has it. Without one CDI takes the default class.
 func (s *scene) scratchClass(ctx context.Context, to, want string) error {
 	cdi := schema.GroupVersionResource{Group: "cdi.kubevirt.io", Version: "v1beta1", Resource: "cdis"}
 	patch := fmt.Sprintf(`{"spec":{"config":{"scratchSpaceStorageClass":%s}}}`, to)

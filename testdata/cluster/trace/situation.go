@@ -186,7 +186,7 @@ func importScratchUnbound(ctx context.Context, s *scene) (err error) {
 		return err
 	}
 	defer func() {
-		if e := s.scratchClass(context.WithoutCancel(ctx), "null", ""); err == nil {
+		if e := s.scratchClass(context.WithoutCancel(ctx), "null", s.Immediate); err == nil {
 			err = e
 		}
 	}()
