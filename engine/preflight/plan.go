@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"landfall/engine/machine"
 	"landfall/engine/plaintext"
+	"landfall/engine/spec"
 	"landfall/targets"
 )
 
@@ -38,3 +40,9 @@ func otherName(f Facts) string {
 	id := sha256.Sum256([]byte(f.VM.Ref.MoRef + " " + f.VM.Ref.InstanceUUID))
 	return targets.Suffixed(f.Name, fmt.Sprintf("-%x", id[:2]))
 }
+
+// TargetName is the name that a VM gets in the cluster, for who sees a plan and knows no target.
+func TargetName(vm machine.VM, s spec.Spec) string { return targets.VMName(vm, s) }
+
+// HardwareAddress is a card's address as it is compared: in whatever way a source spells it.
+func HardwareAddress(mac string) string { return targets.NormalMAC(mac) }

@@ -49,11 +49,8 @@ func (v *snapshot) ExportSnapshot(ctx *simulator.Context, req *types.ExportSnaps
 
 func (l *lease) ready(id string) {
 	s := l.m.server
-	host := s.url.Host
-	print := ""
-	if !s.cfg.VCenter {
-		host = "*"
-	} else {
+	host, print := "*", ""
+	if s.cfg.VCenter {
 		host = "localhost:" + s.url.Port() // vCenter names the host, which is another than itself
 		print = sha1Print(s.Certificate().Raw)
 	}

@@ -47,7 +47,7 @@ func hostFacts(ctx context.Context, staging string, o spec.Spec) preflight.Host 
 	var st unix.Statfs_t
 	if err := unix.Statfs(staging, &st); err == nil {
 		h.Free = int64(st.Bavail) * st.Bsize
-		h.FileLimit = fileLimit(int64(st.Type))
+		h.FileLimit = fileLimit(st.Type)
 	}
 	if o.Strategy.Conversion == spec.ConvertQemuImg {
 		v, err := convert.QemuImg{}.Version(ctx)

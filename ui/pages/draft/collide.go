@@ -2,7 +2,6 @@ package draft
 
 import (
 	"landfall/engine/preflight"
-	"landfall/targets"
 )
 
 // comparedAtMost bounds how many VMs that share something are compared by the rules at once: each is held against all.
@@ -26,7 +25,7 @@ func (d *Set) compare() {
 		note("n " + to.Context + "\x00" + to.Namespace + "/" + it.Name())
 		for _, n := range it.VM.VM.NICs {
 			if n.MAC != "" && it.Document.Spec.KeepMAC() {
-				note("m " + targets.NormalMAC(n.MAC))
+				note("m " + preflight.HardwareAddress(n.MAC))
 			}
 		}
 		for _, k := range it.VM.VM.DiskList {

@@ -10,7 +10,6 @@ import (
 	"landfall/engine"
 	"landfall/engine/preflight"
 	"landfall/engine/spec"
-	"landfall/targets"
 	"landfall/ui/feed"
 )
 
@@ -124,7 +123,7 @@ func (it *Item) Pending() bool {
 }
 
 // Name is the name that the VM gets.
-func (it *Item) Name() string { return targets.VMName(it.VM.VM, it.Document.Spec) }
+func (it *Item) Name() string { return preflight.TargetName(it.VM.VM, it.Document.Spec) }
 
 var order = map[preflight.Level]int{preflight.Blocker: 0, preflight.Decide: 1, preflight.Warning: 2, preflight.Info: 3}
 
