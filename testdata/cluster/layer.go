@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,8 +86,9 @@ func bring(ctx context.Context, of *lab.Lab, wanted []layer) error {
 		of.Say("%s: up already", strings.Join(up, ", "))
 		return nil
 	}
-	if len(dead) > 0 {
-		of.Say("ended by itself and started again: %s", strings.Join(dead, ", "))
+	// Before anything is applied, for what has ended may be a webhook that is asked.
+	if err := revive(of); err != nil {
+		return err
 	}
 	for _, l := range wanted {
 		if slices.Contains(up, l.name) && len(dead) == 0 {
@@ -100,5 +102,15 @@ func bring(ctx context.Context, of *lab.Lab, wanted []layer) error {
 			return err
 		}
 	}
-	return nil
+	return revive(of)
+}
+
+// revive starts again what ended, as a kubelet would: KubeVirt's programs end by themselves when CDI's kinds come or go.
+func revive(of *lab.Lab) error {
+	dead, err := of.Dead()
+	for _, name := range dead {
+		of.Say("%s ended and is started again", name)
+		err = errors.Join(err, of.Restart(name))
+	}
+	return err
 }
