@@ -59,6 +59,11 @@ func Up(ctx context.Context, l *lab.Lab, b build.Builder) error {
 	if _, err := core.CoreV1().Nodes().Patch(ctx, vm.Node, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("keep machines off the played node: %w", err)
 	}
+	// Launchers ask for room that this kubelet does not count.
+	if _, err := core.CoreV1().Nodes().Patch(ctx, data.NodeName, types.MergePatchType, []byte(`{"status":{"capacity":{"ephemeral-storage":"1Ti"},"allocatable":{"ephemeral-storage":"1Ti"}}}`),
+		metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("offer room to launchers: %w", err)
+	}
 	if err := os.MkdirAll(l.Path("guests"), 0o700); err != nil {
 		return err
 	}
