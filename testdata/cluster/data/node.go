@@ -21,7 +21,8 @@ const nodeProcess = "node"
 // sees, so that nothing of this machine is touched.
 var covered = []string{"/var/lib", "/var/log", "/run", "/opt"}
 
-// sysctls that a kubelet sets.
+// sysctls that a kubelet sets. They are the machine's: of two labs at once, the second notes down what the first has set, so the
+// first should be the last to go down.
 var sysctls = []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
 
 // group is the control group that everything of the node runs in.
