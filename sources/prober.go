@@ -17,7 +17,8 @@ type Prober interface {
 // Capabilities is what was found out about a source and one VM of it.
 type Capabilities struct {
 	Taken       time.Time         `json:"taken"`
-	Missing     []string          `json:"missing,omitempty"` // privileges that the account lacks, by name
+	Missing     []string          `json:"missing,omitempty"`     // privileges that the account lacks, by name
+	MissingWarm []string          `json:"missingWarm,omitempty"` // likewise, those that a warm migration needs beside
 	Maintenance bool              `json:"maintenance,omitempty"`
 	Status      string            `json:"status,omitempty"` // of the host: green, yellow, red, gray
 	StatusWhy   []string          `json:"statusWhy,omitempty"`
@@ -42,6 +43,8 @@ type Port struct {
 	Address string `json:"address"` // host:port
 	For     string `json:"for"`     // what needs it: "API", "reader export"
 	Failure string `json:"failure,omitempty"`
+	Closed  string `json:"closed,omitempty"` // why it is not reached, where nothing that is used needs it
+	Warm    bool   `json:"warm,omitempty"`   // only a warm migration uses it
 }
 
 // Certificate is how the endpoint proved itself.
@@ -58,4 +61,5 @@ type Reading struct {
 	Reader string `json:"reader"`
 	Works  bool   `json:"works"`
 	Said   string `json:"said,omitempty"` // why not, or what must be so first
+	Warm   bool   `json:"warm,omitempty"` // it reads only what a snapshot froze, for a warm migration
 }

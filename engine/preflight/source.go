@@ -26,7 +26,11 @@ var sourceRules = []Rule{
 		}},
 	{"source.privileges", Blocker, "The account may not do what the migration needs.", "Give the account's role the privileges that are named, on the VM and what it lies on.",
 		probed(sources.KnownPrivileges, func(f Facts) []hit {
-			return one(len(f.Probe.Missing) > 0, "source", "the account lacks "+strings.Join(f.Probe.Missing, ", "))
+			lacks := f.Probe.Missing
+			if f.warm() {
+				lacks = slices.Concat(lacks, f.Probe.MissingWarm)
+			}
+			return one(len(lacks) > 0, "source", "the account lacks "+strings.Join(lacks, ", "))
 		})},
 	{"source.maintenance", Warning, "A host in maintenance mode is about to be worked on: it may go away in the middle of the copy.", "Wait until it is out of maintenance, or move the VM to another host.",
 		probed(sources.KnownHost, func(f Facts) []hit {
@@ -49,7 +53,7 @@ var sourceRules = []Rule{
 	{"source.ports", Blocker, "A way that the bytes take is not open from this machine.", "Open the port in the firewalls between this machine and the host.",
 		probed(sources.KnownPorts, func(f Facts) (hits []hit) {
 			for _, p := range f.Probe.Ports {
-				if p.Failure != "" {
+				if p.Failure != "" && (!p.Warm || f.warm()) {
 					hits = append(hits, hit{subject: "source, " + p.Address, found: fmt.Sprintf("%s (for %s): %s", p.Address, p.For, p.Failure)})
 				}
 			}
@@ -98,6 +102,9 @@ func readers(f Facts) (hits []hit) {
 			return cannot("source", why)
 		}
 		for _, r := range f.Probe.Readers {
+			if r.Warm && !f.warm() {
+				continue
+			}
 			works[r.Disk] = works[r.Disk] || r.Works
 			said[r.Disk] = append(said[r.Disk], fmt.Sprintf("reader %s: %s", r.Reader, cmp.Or(r.Said, "no")))
 		}

@@ -39,7 +39,9 @@ func (e *CertificateError) Unwrap() error { return e.Err }
 // trust is the TLS configuration of one source, and the fingerprint that was seen last.
 type trust struct {
 	config *tls.Config
+	want   string // the pinned fingerprint, ""
 	seen   atomic.Pointer[string]
+	leaf   atomic.Pointer[x509.Certificate]
 }
 
 func (t *trust) fingerprint() string {
@@ -54,6 +56,7 @@ func (t *trust) fingerprint() string {
 func newTrust(address string, s spec.TLS) (*trust, error) {
 	t := &trust{config: &tls.Config{MinVersion: tls.VersionTLS12}}
 	want := spec.NormalThumbprint(s.Thumbprint)
+	t.want = want
 	switch {
 	case want != "" && !isThumbprint(want):
 		return nil, fault.Hint(fault.Newf(fault.Blocked, fault.Refused, "source thumbprint is not a SHA-256 fingerprint"), "give 64 hex digits, with or without colons")
@@ -78,6 +81,7 @@ func newTrust(address string, s spec.TLS) (*trust, error) {
 			return &CertificateError{Address: address, Seen: seen, Want: want}
 		}
 		t.seen.Store(&seen)
+		t.leaf.Store(cs.PeerCertificates[0])
 		return nil
 	}
 	return t, nil
