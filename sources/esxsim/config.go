@@ -30,6 +30,10 @@ type Config struct {
 	Networks   []string    `json:"networks,omitempty"`   // port groups besides "VM Network"; those that a NIC names are added
 	VMs        []VM        `json:"vms,omitempty"`
 
+	Denied            []string  `json:"denied,omitempty"`            // privileges that the user lacks
+	UnknownPrivileges []string  `json:"unknownPrivileges,omitempty"` // names of privileges that the host does not know
+	Host              HostState `json:"host,omitzero"`
+
 	FreeLicence bool          `json:"freeLicence,omitempty"` // every write answers RestrictedVersion
 	LockAfter   int           `json:"lockAfter,omitempty"`   // wrong passwords in a row that lock the account; 0 never locks
 	LockFor     time.Duration `json:"lockFor,omitempty"`     // default 15 minutes
@@ -55,6 +59,7 @@ type Config struct {
 type Datastore struct {
 	Name     string `json:"name"`
 	Capacity int64  `json:"capacity,omitempty"` // default 4 TiB
+	Taken    int64  `json:"taken,omitempty"`    // by others than the VMs of the host
 }
 
 // ReadConfig reads a configuration from a JSON file; unknown fields are refused.

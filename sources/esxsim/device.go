@@ -159,7 +159,11 @@ func (m *machine) networkCard(n NIC, index int) (types.BaseVirtualDevice, error)
 			Key: key, ControllerKey: 100, UnitNumber: &unit, Connectable: connectable(!n.Disconnected),
 			DeviceInfo: &types.Description{Label: fmt.Sprintf("Network adapter %d", index+1)},
 		},
-		AddressType: kind, MacAddress: mac, WakeOnLanEnabled: types.NewBool(true),
+		AddressType: kind, MacAddress: mac, WakeOnLanEnabled: types.NewBool(true), UptCompatibilityEnabled: types.NewBool(n.Direct),
+	}
+	if n.Direct {
+		m.obj.Runtime.Device = append(m.obj.Runtime.Device, types.VirtualMachineDeviceRuntimeInfo{Key: key,
+			RuntimeState: &types.VirtualMachineDeviceRuntimeInfoVirtualEthernetCardRuntimeState{VmDirectPathGen2Active: types.NewBool(true)}})
 	}
 	name := n.Network
 	def(&name, "VM Network")

@@ -46,6 +46,8 @@ func (s *Server) inventory() error {
 	s.host = s.vim.Any("HostSystem").(*simulator.HostSystem)
 	s.dc = s.vim.Any("Datacenter").(*simulator.Datacenter)
 	s.license()
+	s.authorize()
+	s.describeHost()
 	if err := s.makeStores(ctx); err != nil {
 		return err
 	}
@@ -65,7 +67,7 @@ func (s *Server) license() {
 // freeSpace takes what the VMs use off each datastore's capacity.
 func (s *Server) freeSpace() {
 	for _, st := range s.stores {
-		free := st.spec.Capacity
+		free := st.spec.Capacity - st.spec.Taken
 		for _, m := range s.machines {
 			for _, u := range m.obj.Storage.PerDatastoreUsage {
 				if u.Datastore == st.obj.Self {
@@ -205,6 +207,7 @@ func (s *Server) place(v VM) error {
 	s.machines = append(s.machines, m)
 	s.directories[dsPath{v.Datastore, v.Directory}] = true
 	s.byRef[m.ref] = m
+	s.bind(m)
 	ctx.WithLock(m.obj, func() {
 		if kept == nil {
 			for _, sn := range v.Snapshots {

@@ -81,6 +81,8 @@ type VM struct {
 	ISO       string     `json:"iso,omitempty"`       // datastore path of an image in the CD drive
 	Snapshots []Snapshot `json:"snapshots,omitempty"` // oldest first, each the parent of the next
 
+	Autostart bool   `json:"autostart,omitempty"` // the host starts it by itself
+	HostRule  string `json:"hostRule,omitempty"`  // group of hosts that a rule of the cluster keeps it on
 	// Adjust is called last, before the host answers anybody, for what has
 	// no field here: passthrough devices, encryption, a pending question.
 	Adjust func(*mo.VirtualMachine) `json:"-"`
@@ -92,6 +94,7 @@ type NIC struct {
 	Model        string `json:"model,omitempty"`   // vmxnet3 (default), e1000, e1000e, pcnet32, sriov
 	MAC          string `json:"mac,omitempty"`
 	Disconnected bool   `json:"disconnected,omitempty"` // "connect at power on" is off
+	Direct       bool   `json:"direct,omitempty"`       // its packets pass the hypervisor by (DirectPath)
 }
 
 // Snapshot is one snapshot of a VM.

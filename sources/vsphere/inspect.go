@@ -16,7 +16,7 @@ import (
 
 // inspected are the properties that a whole VM is told from, beside those of its row.
 var inspected = append(slices.Clone(listed),
-	"config", "network", "snapshot", "runtime.question", "runtime.consolidationNeeded", "runtime.faultToleranceState",
+	"config", "network", "snapshot", "runtime.question", "runtime.consolidationNeeded", "runtime.faultToleranceState", "runtime.device",
 	"guest.net", "guest.hostName", "guest.ipAddress", "guest.disk")
 
 // Inspect gives the whole VM as it is now.
@@ -27,16 +27,19 @@ func (s *Source) Inspect(ctx context.Context, ref machine.Ref) (machine.VM, erro
 		return machine.VM{}, s.fail(err, "inspect VM %s on %s", ref, s.host)
 	}
 	vm := machine.VM{Summary: summary(moref, b)}
-	vm.Folder, vm.Host = s.place(ctx, b)
+	var above bound
+	vm.Folder, vm.Host, above = s.place(ctx, b)
 	if c, ok := b["config"].(types.VirtualMachineConfigInfo); ok {
 		configured(&vm, c)
 		devices := object.VirtualDeviceList(c.Hardware.Device)
 		vm.DiskList = disks(devices)
 		vm.Encrypted = vm.Encrypted || anyEncrypted(devices)
 		vm.NICs = nics(devices, s.networks(ctx, devices, b))
+		direct(vm.NICs, get[types.ArrayOfVirtualMachineDeviceRuntimeInfo](b, "runtime.device").VirtualMachineDeviceRuntimeInfo)
 		vm.Devices, vm.TPM = leftBehind(devices)
 		vm.Disks = int32(len(vm.DiskList))
 	}
+	vm.Autostart, vm.Pinned = s.autostart(ctx, above.starter, moref), append(vm.Pinned, s.rules(ctx, above.parent, moref)...)
 	guest(&vm, b)
 	if info, ok := b["snapshot"].(types.VirtualMachineSnapshotInfo); ok {
 		vm.SnapshotNames = snapshotNames(info.RootSnapshotList, nil)
@@ -52,16 +55,19 @@ func (s *Source) Inspect(ctx context.Context, ref machine.Ref) (machine.VM, erro
 }
 
 // place tells folder and host. A user who may not see them still sees the VM.
-func (s *Source) place(ctx context.Context, b bag) (folder, host string) {
+func (s *Source) place(ctx context.Context, b bag) (folder, host string, at bound) {
 	if parent, ok := parentOf(b); ok {
 		folder = s.ancestry(ctx, parent).path(&parent)
 	}
 	if ref, ok := b["runtime.host"].(types.ManagedObjectReference); ok {
-		if content, err := s.retrieve(ctx, []types.ManagedObjectReference{ref}, []string{"name"}); err == nil && len(content) == 1 {
-			host = shown(get[string](bagOf(content[0]), "name"))
+		content, err := s.retrieve(ctx, []types.ManagedObjectReference{ref}, []string{"name", "parent", "configManager.autoStartManager"})
+		if err == nil && len(content) == 1 {
+			h := bagOf(content[0])
+			host = shown(get[string](h, "name"))
+			at.parent, at.starter = refOf(h, "parent"), refOf(h, "configManager.autoStartManager")
 		}
 	}
-	return folder, host
+	return folder, host, at
 }
 
 // ancestry is the tree from an object up to the root, read in one call, and one for each vApp; as much of it as can be
