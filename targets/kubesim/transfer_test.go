@@ -528,7 +528,7 @@ func TestVolumesEndWithTheCapacityOfTheirClass(t *testing.T) {
 		t.Fatalf("upload that fills a block volume: %d %s", code, text)
 	}
 	awaitPhase(t, v, "a", "Succeeded")
-	awaitPhase(t, v, "b", "Pending")
+	awaitPhase(t, v, "b", "UploadScheduled") // the scratch space of the first made room for the claim, and for no more
 }
 
 func TestWaitForFirstConsumer(t *testing.T) {
