@@ -33,6 +33,7 @@ type extent struct {
 // parseDescriptor reads a descriptor. What is something else is recognised and named.
 func parseDescriptor(b []byte) (descriptor, error) {
 	var d descriptor
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) // editors of Windows put it there
 	if what := notText(b); what != "" {
 		return d, unsupported("it is %s, not a descriptor", what)
 	}
@@ -100,14 +101,15 @@ func notText(b []byte) string {
 // parseExtent reads `RW 41943040 VMFS "name-flat.vmdk"`. A name may hold spaces and quotes: it reaches from the first
 // quote to the last.
 func parseExtent(line string) (e extent, ok bool, err error) {
-	access, rest, _ := strings.Cut(line, " ")
-	switch access {
+	access, rest := word(line)
+	switch access = strings.ToUpper(access); access {
 	case "RW", "RDONLY", "NOACCESS":
 	default:
 		return e, false, nil
 	}
-	count, rest, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	kind, rest, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	count, rest := word(rest)
+	kind, rest := word(rest)
+	kind = strings.ToUpper(kind)
 	e = extent{access: access, kind: kind}
 	e.sectors, err = strconv.ParseInt(count, 10, 64)
 	if err != nil || e.sectors < 0 || e.sectors > 1<<53 {
@@ -122,6 +124,15 @@ func parseExtent(line string) (e extent, ok bool, err error) {
 		return e, false, damaged("extent %q names no file", line)
 	}
 	return e, true, nil
+}
+
+// word cuts off what reaches to the next blank.
+func word(s string) (first, rest string) {
+	s = strings.TrimLeft(s, " \t")
+	if i := strings.IndexAny(s, " \t"); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
 }
 
 // decode gives a file name in UTF-8, as the host's file access wants it.
@@ -157,7 +168,11 @@ func (d descriptor) flat() (extent, error) {
 	}
 	e := d.extents[0]
 	switch {
-	case e.kind != "VMFS" || d.createType != "" && d.createType != "vmfs":
+	case e.kind == "VMFSRDM":
+		return extent{}, unsupported("it is a raw device and no file (%s)", kind)
+	case e.kind == "SESPARSE" || e.kind == "VMFSSPARSE" || e.kind == "SPARSE":
+		return extent{}, unsupported("its extent is sparse, %s (%s)", e.kind, kind)
+	case e.kind != "VMFS" || d.createType != "" && !strings.EqualFold(d.createType, "vmfs"):
 		return extent{}, unsupported("its extent is %s (%s)", e.kind, kind)
 	case e.access != "RW":
 		return extent{}, unsupported("its extent is %s", e.access)

@@ -24,6 +24,10 @@ func TestDescriptor(t *testing.T) {
 		{"name in an old encoding", strings.Replace(head, "UTF-8", "windows-1252", 1) + "RW 8 VMFS \"b\xfcro-flat.vmdk\"", "büro-flat.vmdk", 8},
 		{"start of the file given", head + `RW 8 VMFS "a-flat.vmdk" 0`, "a-flat.vmdk", 8},
 		{"spaces around keys", "# Disk DescriptorFile\nparentCID = ffffffff\ncreateType = \"vmfs\"\nRW  8  VMFS  \"a-flat.vmdk\"\n", "a-flat.vmdk", 8},
+		{"keys and words in other cases", "# disk descriptorfile\nPARENTCID=FFFFFFFF\nCreateType=\"VMFS\"\nrw 8 vmfs \"A-flat.vmdk\"\n", "A-flat.vmdk", 8},
+		{"tabs", head + "RW\t8\tVMFS\t\"a-flat.vmdk\"", "a-flat.vmdk", 8},
+		{"mark of UTF-8 before it", "\xef\xbb\xbf" + head + `RW 8 VMFS "a-flat.vmdk"`, "a-flat.vmdk", 8},
+		{"change tracking file", head + "RW 8 VMFS \"a-flat.vmdk\"\n\n# Change Tracking File\nchangeTrackPath=\"a-ctk.vmdk\"\n", "a-flat.vmdk", 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := parseDescriptor([]byte(c.text))
@@ -55,6 +59,17 @@ func TestDescriptorRefused(t *testing.T) {
 		{"raw device, physical", of("vmfsPassthroughRawDeviceMap") + `RW 8 VMFSRDM "a-rdmp.vmdk"`, fault.Unsupported, "vmfsPassthroughRawDeviceMap"},
 		{"raw device, virtual", of("vmfsRawDeviceMap") + `RW 8 VMFSRDM "a-rdm.vmdk"`, fault.Unsupported, "vmfsRawDeviceMap"},
 		{"split and sparse", of("twoGbMaxExtentSparse") + "RW 4 SPARSE \"a-s001.vmdk\"\nRW 4 SPARSE \"a-s002.vmdk\"", fault.Unsupported, "2 files (twoGbMaxExtentSparse)"},
+		{"raw device, by its extent alone", head + `RW 8 VMFSRDM "a-rdm.vmdk"`, fault.Unsupported, "raw device"},
+		{"sparse disk in one file, by its text", of("monolithicSparse") + `RW 8 SPARSE "a.vmdk"`, fault.Unsupported, "monolithicSparse"},
+		{"flat disk of a workstation", of("monolithicFlat") + `RW 8 FLAT "a-flat.vmdk" 0`, fault.Unsupported, "monolithicFlat"},
+		{"stream-optimised, by its text", of("streamOptimized") + `RDONLY 8 SPARSE "a.vmdk"`, fault.Unsupported, "streamOptimized"},
+		{"kind that nobody knows", of("holographic") + `RW 8 CRYSTAL "a.vmdk"`, fault.Unsupported, "CRYSTAL (holographic)"},
+		{"zeros without a file", head + `RW 8 ZERO`, fault.Unsupported, "ZERO"},
+		{"chain of space-efficient sparse on a parent", strings.Replace(of("seSparse"), "parentCID=ffffffff", "parentCID=1234abcd\nparentFileNameHint=\"a.vmdk\"", 1) + `RW 8 SESPARSE "a-sesparse.vmdk"`, fault.Unsupported, "delta on another disk (seSparse)"},
+		{"space-efficient sparse extent", "\xbe\xba\xfe\xca\x00\x00", fault.Unsupported, "seSparse"},
+		{"virtual volume", head + `RW 8 VMFS "vvol://naa.600"`, fault.Unsupported, "vvol://naa.600"},
+		{"UTF-16", "\xff\xfe#\x00 \x00D\x00", fault.Unsupported, "binary"},
+		{"sectors below zero", head + `RW -8 VMFS "a-flat.vmdk"`, fault.Damaged, `"-8"`},
 		{"split and flat", head + "RW 4 VMFS \"a-f001.vmdk\"\nRW 4 VMFS \"a-f002.vmdk\"", fault.Unsupported, "2 files"},
 		{"vSAN object", head + `RW 8 VMFS "vsan://52ab-cd"`, fault.Unsupported, "vsan://52ab-cd"},
 		{"file elsewhere", head + `RW 8 VMFS "/vmfs/volumes/other/a-flat.vmdk"`, fault.Unsupported, "not a file beside it"},
@@ -91,6 +106,11 @@ func FuzzDescriptor(f *testing.F) {
 	f.Add([]byte(strings.Replace(head, "UTF-8", "Shift_JIS", 1) + "RW 8 VMFS \"\x83\x65-flat.vmdk\""))
 	f.Add([]byte("KDMV\x01"))
 	f.Add([]byte("RW 1 VMFS \"\"\ncreateType=\"vmfs\""))
+	f.Add([]byte("\xef\xbb\xbf# disk descriptorfile\nRW\t8\tVMFS\t\"..\"\n"))
+	f.Add([]byte(head + "RW 9007199254740993 VMFS \"a/../../b\""))
+	f.Add([]byte(head + "RW 8 VMFS \"a\x00b\""))
+	f.Add([]byte(strings.Replace(head, "UTF-8", "UTF-16LE", 1) + "RW 8 VMFS \"\xd8\x00/\""))
+	f.Add([]byte(strings.Repeat("RW 1 VMFS \"x\"\n", 4000)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := parseDescriptor(b)
 		if err != nil {

@@ -3,6 +3,7 @@ package vsphere_test
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 
 	"landfall/sources/esxsim"
@@ -21,6 +22,15 @@ func TestAwkwardNames(t *testing.T) {
 		{"URL characters", "a&b=c;d#e?f", "a&b=c;d#e?f", "s&t", "a&b=c;d#e?f", ""},
 		{"quotes", `the "big" one's`, `the "big" one's`, "s", `the "big" one's`, ""},
 		{"slash in the name", "a/b", "a/b", "s", "", ""},
+		{"percent that is an escape of a slash", "50%2f off", "50%2f off", "50%2f off", "50%2f off", "50%2f off-flat.vmdk"},
+		{"two pluses", "c++", "c++", "c++", "c++", "c++-flat.vmdk"},
+		{"brackets first", "[x] y", "[x] y", "[x", "[x] y", "[x] y-flat.vmdk"},
+		{"pipe", "p|q", "p|q", "p|q", "p|q", "p|q-flat.vmdk"},
+		{"scripts and pictures", "ü ñ 漢字 🙂", "ü ñ 漢字 🙂", "ü ñ 漢字 🙂", "ü ñ 漢字 🙂", "ü ñ 漢字 🙂-flat.vmdk"},
+		{"dots alone", "..", "..", "...", "vm of dots", "..-flat.vmdk"},
+		{"dots and spaces at the end", "end. . ", "end. . ", "store.", "end. .", "end. . "},
+		{"80 characters", strings.Repeat("漢", 80), strings.Repeat("漢", 80), strings.Repeat("s", 42), strings.Repeat("x", 80), strings.Repeat("y", 80) + "-flat.vmdk"},
+		{"backslash", `a\b`, `a\b`, "s", "", ""},
 		{"extent named otherwise", "plain", "plain", "s", "plain", "0123-4567.dat"},
 	} {
 		for _, host := range []struct {
@@ -31,12 +41,19 @@ func TestAwkwardNames(t *testing.T) {
 				bytes := content(3, esxsim.Range{Length: 1 << 20})
 				config := host.config
 				config.Datastores = []esxsim.Datastore{{Name: c.store}}
-				config.VMs = []esxsim.VM{{Name: c.vm, Directory: c.dir, Disks: []esxsim.Disk{{Size: 1 << 20, Extent: c.extent, Contents: bytes}}}}
+				folder := ""
+				if host.config.VCenter {
+					folder = "[x] 50% c++/p|q 漢字 🙂"
+				}
+				config.VMs = []esxsim.VM{{Name: c.vm, Folder: folder, Directory: c.dir, Disks: []esxsim.Disk{{Size: 1 << 20, Extent: c.extent, Contents: bytes}}}}
 				sim, doc := start(t, config)
 				src := dial(t, doc, vsphere.Options{})
 				vm, err := src.Inspect(context.Background(), ref(t, src, c.shown))
 				if err != nil {
 					t.Fatal(err)
+				}
+				if !strings.HasSuffix(vm.Folder, folder) {
+					t.Errorf("folder %q, want %q", vm.Folder, folder)
 				}
 				if err := src.ProveOff(context.Background(), vm); err != nil {
 					t.Error(err)
