@@ -211,13 +211,17 @@ var diskCases = []ruleCases{
 	}, levels: map[string]preflight.Level{"not converted": preflight.Warning}, silent: situations{
 		"just enough": both(guestDisk("/", 100<<20), converts(spec.ConvertVirtV2V, nil)), "another just enough": both(guestDisk("/data", 10<<20), converts(spec.ConvertVirtV2V, nil)), "not known, not converted": asItIs,
 	}, unknown: situations{"not known": converts(spec.ConvertVirtV2V, nil)}},
-	{rule: "source.privileges", fires: situations{"one missing": probe(func(c *sources.Capabilities) { c.Missing = []string{"VirtualMachine.Interact.PowerOff"} })},
-		silent: situations{"all there": probe(nil)}, unknown: notProbed(sources.KnownPrivileges)},
+	{rule: "source.privileges", fires: situations{"one missing": probe(func(c *sources.Capabilities) { c.Missing = []string{"VirtualMachine.Interact.PowerOff"} }),
+		"a warm one's": both(warm, probe(func(c *sources.Capabilities) { c.MissingWarm = []string{"VApp.Export"} }))},
+		silent: situations{"all there": probe(nil), "a warm one's, cold": probe(func(c *sources.Capabilities) { c.MissingWarm = []string{"VApp.Export"} })}, unknown: notProbed(sources.KnownPrivileges)},
 	{rule: "source.maintenance", fires: situations{"in maintenance": probe(func(c *sources.Capabilities) { c.Maintenance = true })}, silent: situations{"at work": probe(nil)}, unknown: notProbed(sources.KnownHost)},
 	{rule: "source.host.status", fires: situations{"yellow": probe(func(c *sources.Capabilities) { c.Status = "yellow" }), "red": probe(func(c *sources.Capabilities) { c.Status = "red" }), "gray": probe(func(c *sources.Capabilities) { c.Status = "gray" })},
 		levels: map[string]preflight.Level{"red": preflight.Decide}, silent: situations{"green": probe(nil)},
 		unknown: situations{"not given": probe(func(c *sources.Capabilities) { c.Status = "" }), "may not be looked up": notProbed(sources.KnownHost)["may not be looked up"]}},
-	{rule: "source.ports", fires: situations{"closed": probe(func(c *sources.Capabilities) { c.Ports[0].Failure = "connection refused" })}, silent: situations{"open": probe(nil)}, unknown: notProbed(sources.KnownPorts)},
+	{rule: "source.ports", fires: situations{"closed": probe(func(c *sources.Capabilities) { c.Ports[0].Failure = "connection refused" }),
+		"a warm one's": both(warm, probe(func(c *sources.Capabilities) { c.Ports[0].Failure, c.Ports[0].Warm = "connection refused", true }))},
+		silent: situations{"open": probe(nil), "a warm one's, cold": probe(func(c *sources.Capabilities) { c.Ports[0].Failure, c.Ports[0].Warm = "connection refused", true }),
+			"nothing needs it": probe(func(c *sources.Capabilities) { c.Ports[0].Closed = "connection refused" })}, unknown: notProbed(sources.KnownPorts)},
 	{rule: "source.certificate", fires: situations{
 		"changed": probe(func(c *sources.Capabilities) {
 			c.Certificate.Failure, c.Certificate.Wanted = "it is another than the pinned one", "bb"
@@ -234,6 +238,9 @@ var diskCases = []ruleCases{
 		"every reader refused": both(disk(func(d *machine.Disk) { d.Parent = true }), probe(func(c *sources.Capabilities) {
 			c.Readers = []sources.Reading{{Disk: 2000, Reader: "folder", Said: "a chain"}, {Disk: 2000, Reader: "export", Said: "forbidden"}}
 		})),
+		"only a snapshot can be read, cold": probe(func(c *sources.Capabilities) {
+			c.Readers = []sources.Reading{{Disk: 2000, Reader: "folder", Said: "a chain"}, {Disk: 2000, Reader: "export", Works: true, Warm: true}}
+		}),
 		"on a snapshot": disk(func(d *machine.Disk) { d.Parent = true }), "sparse": backing(machine.SparseDelta), "raw device": backing(machine.RDMVirtual),
 	}, silent: situations{"flat": asItIs, "other rules say it": backing(machine.RDMPhysical), "a chain that one reader reads": both(disk(func(d *machine.Disk) { d.Parent = true }), probe(func(c *sources.Capabilities) {
 		c.Readers = []sources.Reading{{Disk: 2000, Reader: "folder", Said: "a chain"}, {Disk: 2000, Reader: "export", Works: true}}

@@ -33,6 +33,8 @@ type Fixture struct {
 	EndEarly func(after int64)
 	// Start and Stop change a VM's power behind the source's back.
 	Start, Stop func(machine.Ref)
+	// Changes counts what was changed at the endpoint, whoever did it.
+	Changes func() int64
 	// Tracked says that the endpoint can tell what of Off's disks is allocated.
 	Tracked bool
 }
@@ -59,6 +61,7 @@ func Run(t *testing.T, New func(t *testing.T) Fixture) {
 		{"stream ends early", func(f Fixture) bool { return f.EndEarly != nil }, endsEarly},
 		{"session ended", func(f Fixture) bool { return f.EndSessions != nil }, sessionEnded},
 		{"allocated", always, allocated},
+		{"probe", func(f Fixture) bool { _, can := f.Source.(sources.Prober); return can }, probe},
 		{"cancelled", always, cancelled},
 		{"closed", always, closed},
 	}

@@ -3,7 +3,6 @@ package vsphere_test
 import (
 	"context"
 	"crypto/tls"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -108,18 +107,19 @@ func TestProbe(t *testing.T) {
 			c.config.VMs = []esxsim.VM{c.vm}
 			sim, doc := start(t, c.config)
 			src := dial(t, doc, vsphere.Options{})
-			before := sim.Counters().Calls
-			c.check(t, probe(t, src, "web"))
-			after := sim.Counters().Calls
-			for _, m := range slices.Sorted(maps.Keys(after)) {
-				look := strings.HasPrefix(m, "Retrieve") || strings.HasPrefix(m, "Has") || strings.HasSuffix(m, "View") || m == "ContinueRetrievePropertiesEx"
-				if !look && after[m] > before[m] {
-					t.Errorf("the probe called %s", m)
-				}
+			vm, err := src.Inspect(context.Background(), ref(t, src, "web"))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if n := sim.Counters().Leases; n != 0 {
-				t.Errorf("%d leases", n)
+			before := changes(sim.Counters())
+			got, err := src.(sources.Prober).Probe(context.Background(), vm)
+			if err != nil {
+				t.Fatal(err)
 			}
+			if n := changes(sim.Counters()); n != before {
+				t.Errorf("the probe made %d calls that are no look: %v", n-before, sim.Counters().Calls)
+			}
+			c.check(t, got)
 		})
 	}
 }
@@ -133,6 +133,25 @@ func TestProbePartThatFails(t *testing.T) {
 	c := probe(t, src, "web")
 	if len(c.Unknown) != 1 || c.Unknown[sources.KnownPrivileges] == "" || len(c.Missing) > 0 || !c.Readers[0].Works {
 		t.Errorf("%+v", c)
+	}
+}
+
+// What nothing that is used needs may be closed; what is needed may not.
+func TestProbePorts(t *testing.T) {
+	_, doc := start(t, esxsim.Config{VMs: []esxsim.VM{{Name: "web", Disks: []esxsim.Disk{{Size: 1 << 20}}}}})
+	c := probe(t, dial(t, doc, vsphere.Options{}), "web")
+	for _, p := range c.Ports {
+		conn, err := net.DialTimeout("tcp", p.Address, time.Second)
+		if err == nil {
+			_ = conn.Close()
+		}
+		needed := p.Address == doc.Address
+		if (err == nil) != (p.Failure == "" && p.Closed == "") || p.Failure != "" && !needed {
+			t.Errorf("%+v, dialled: %v", p, err)
+		}
+	}
+	if len(c.Ports) != 3 {
+		t.Errorf("%+v", c.Ports)
 	}
 }
 

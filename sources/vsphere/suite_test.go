@@ -3,6 +3,7 @@ package vsphere_test
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,10 +114,22 @@ func TestSource(t *testing.T) {
 						}
 					},
 					Start: set(esxsim.On), Stop: set(esxsim.Off),
+					Changes: func() int64 { return changes(sim.Counters()) },
 				}
 			})
 		})
 	}
+}
+
+// changes counts the calls that are no mere look: tasks, leases and what else is not a reading of properties.
+func changes(c esxsim.Counters) (n int64) {
+	for method, times := range c.Calls {
+		look := strings.HasPrefix(method, "Retrieve") || strings.HasPrefix(method, "Has") || strings.HasSuffix(method, "View") || strings.HasPrefix(method, "Find")
+		if !look {
+			n += times
+		}
+	}
+	return n + c.Leases
 }
 
 func folderIf(vcenter bool) string {
