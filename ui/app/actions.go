@@ -54,6 +54,9 @@ func (m *Model) doFor(p pages.Page, a pages.Action) tea.Cmd {
 		m.dialogs.Open(dialog.NewChoose(a.Decision, m.lineOf(a.Decision.Migration), m.now))
 	case pages.AskCancel:
 		m.askCancel(a.UID)
+	case pages.AskCutOver:
+		l := m.lineOf(a.UID)
+		m.dialogs.Open(dialog.NewDanger("Cut over", "Stop the source and cut over", a.Effect, l, pages.CutOver{UID: a.UID, Name: plaintext.Label(l.VM)}, m.now))
 	case pages.AskPreflight:
 		m.think(a.VMs)
 		m.show(atPreflight)
@@ -102,6 +105,14 @@ func (m *Model) change(a pages.Action) tea.Cmd {
 	case pages.CancelMigration:
 		return m.aside(func(ctx context.Context) tea.Msg {
 			return doneMsg{said: "cancelling " + a.Name + " was asked for", what: "cancel " + a.Name, err: desk.Cancel(ctx, a.UID, who)}
+		})
+	case pages.CutOver:
+		return m.aside(func(ctx context.Context) tea.Msg {
+			return doneMsg{said: "the word to cut over " + a.Name + " is given", what: "cut over " + a.Name, err: desk.CutOver(ctx, a.UID, who)}
+		})
+	case pages.Adjust:
+		return m.aside(func(ctx context.Context) tea.Msg {
+			return doneMsg{said: a.Name + ": " + a.Said, what: "change " + a.Name, err: adjust(ctx, desk, who, a)}
 		})
 	case pages.RetryNow:
 		return m.aside(func(ctx context.Context) tea.Msg {
@@ -152,6 +163,21 @@ func answer(ctx context.Context, desk engine.Desk, who engine.Person, a pages.Gi
 		return doneMsg{taken: &d}
 	}
 	return doneMsg{said: "decided: " + plaintext.Label(a.Option.Label), what: "answer the decision", err: err}
+}
+
+// adjust changes a document as it is now, whoever changed it meanwhile.
+func adjust(ctx context.Context, desk engine.Desk, who engine.Person, a pages.Adjust) error {
+	for {
+		mig, err := desk.Find(ctx, a.UID)
+		if err != nil {
+			return err
+		}
+		doc := mig.Document
+		a.Change(&doc.Spec.Strategy)
+		if err := desk.Change(ctx, a.UID, mig.Generation, doc, who); !errors.Is(err, engine.ErrStale) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 func start(ctx context.Context, desk engine.Desk, who engine.Person, a pages.Start) tea.Msg {

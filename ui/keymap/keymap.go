@@ -101,6 +101,10 @@ var (
 	Previous = bind("N", "match before", "N")
 	Follow   = bind("f", "follow the newest", "f")
 	Wrap     = bind("w", "wrap long lines", "w")
+	CutOver  = changes("c", "cut over", "c")
+	Hold     = changes("o", "hold, unhold", "o")
+	Throttle = changes("t", "throttle", "t")
+	Pause    = changes("z", "pause, resume", "z")
 )
 
 // In dialogs.
@@ -120,7 +124,7 @@ var (
 	OnPreflight = Group{"Pre-flight", []Binding{Decide, Fix, LookAgain, NextVM, PrevVM, ToPlan}}
 	OnPlan      = Group{"Plan", []Binding{Edit, Begin, Side, Save, Check, LookAgain}}
 	OnList      = Group{"Migrations", []Binding{Open, Filter, Sort, Reverse, Answer, Cancel, Retry}}
-	OnMigration = Group{"Migration", []Binding{NextPart, PrevPart, Answer, Cancel, Retry, Search, Next, Previous, Follow, Wrap}}
+	OnMigration = Group{"Migration", []Binding{NextPart, PrevPart, Answer, Cancel, Retry, CutOver, Hold, Throttle, Pause, Search, Next, Previous, Follow, Wrap}}
 	OnDecisions = Group{"Decisions", []Binding{withHelp(Open, "see the migration"), Answer, Filter}}
 	InDialog    = Group{"Dialogs", []Binding{NextChoice, Accept, withHelp(Back, "go back; never approves"), PrevChoice}}
 )

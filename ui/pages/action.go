@@ -44,6 +44,8 @@ type (
 	AskDecision struct{ Decision engine.Decision }
 	// AskCancel opens the dialog that cancels a migration.
 	AskCancel struct{ UID string }
+	// AskCutOver opens the dialog that gives the word to stop a source; Effect says what happens then.
+	AskCutOver struct{ UID, Effect string }
 	// AskPlan shows the plan of VMs; none: of those that are planned already.
 	AskPlan struct{ VMs []engine.Listed }
 	// AskPreflight shows what stands in the way of VMs; none: of those that are planned already.
@@ -81,6 +83,13 @@ type (
 	}
 	// CancelMigration makes cancelling a durable want.
 	CancelMigration struct{ UID, Name string }
+	// CutOver gives the word to stop the source of a warm migration.
+	CutOver struct{ UID, Name string }
+	// Adjust changes how a running migration copies or waits; Change may be called again where another changed it meanwhile.
+	Adjust struct {
+		UID, Name, Said string
+		Change          func(*spec.Strategy)
+	}
 	// RetryNow ends a rest.
 	RetryNow struct{ UID, Name string }
 	// Start makes migrations of documents.
@@ -100,7 +109,7 @@ type (
 // Changes tells whether an action changes anything, which a read-only console refuses.
 func Changes(a Action) bool {
 	switch a.(type) {
-	case AskDecision, AskCancel, AskPlan, Look, Save, GiveAnswer, CancelMigration, RetryNow, Start, Refresh:
+	case AskDecision, AskCancel, AskCutOver, AskPlan, Look, Save, GiveAnswer, CancelMigration, CutOver, Adjust, RetryNow, Start, Refresh:
 		return true
 	}
 	return false

@@ -4,6 +4,7 @@ package uitest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,6 +155,9 @@ func (d *Desk) CutOver(_ context.Context, uid string, who engine.Person) error {
 	m, err := d.find(uid)
 	if err != nil {
 		return err
+	}
+	if m.Document.Spec.Strategy.Warm.Hold {
+		return errors.New("the cutover is held")
 	}
 	m.Document.Spec.Strategy.Warm.CutOver = true
 	m.Generation++

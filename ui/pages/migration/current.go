@@ -61,7 +61,11 @@ func (p *Page) current(s *widget.Sheet, l engine.Line, d *feed.Detail) {
 		s.Row("instance", plaintext.Label(st.Instance))
 	}
 	p.checks(s, st)
-	if len(st.Disks) > 0 {
+	switch {
+	case st.Warm != nil:
+		s.Blank()
+		p.warm(s, d)
+	case len(st.Disks) > 0:
 		s.Blank()
 		for _, k := range st.Disks {
 			s.Line(p.diskLine(k))

@@ -71,6 +71,7 @@ func (p *Page) disks(s *widget.Sheet, st engine.Status) {
 		}
 		s.Row("volume", plaintext.Label(k.Volume+" "+k.VolumePhase))
 		s.Row("delivered", p.delivered(k))
+		p.rounds(s, st.Warm, k.Index)
 	}
 }
 

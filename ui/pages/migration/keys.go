@@ -35,6 +35,9 @@ func (p *Page) Update(msg tea.Msg) pages.Action {
 	case keymap.Open.Hit(k):
 		return nil
 	}
+	if a, ok := p.order(k); ok {
+		return a
+	}
 	if l, ok := p.line(); ok {
 		return pages.OnLine(k, p.snap, l)
 	}

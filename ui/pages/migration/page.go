@@ -91,6 +91,7 @@ func (p *Page) Keys() []keymap.Binding {
 	}
 	if l, ok := p.line(); ok {
 		keys = append(keys, pages.LineKeys(l)...)
+		keys = append(keys, p.orderKeys()...)
 	}
 	return keymap.Allowed(keys, p.readOnly)
 }

@@ -31,6 +31,13 @@ func (p *Page) report(s *widget.Sheet, l engine.Line, d *feed.Detail) {
 	} else if !ok {
 		s.Row("downtime", "none: the source was not powered off by this migration")
 	}
+	if st.Warm != nil && st.Warm.Promised != nil {
+		if total, known := st.Warm.Promised.Total(); known {
+			s.Row("promised", widget.Span(total)+" of downtime at the cutover")
+		} else {
+			s.Row("promised", "at least "+widget.Span(total)+" of downtime at the cutover; not all of it was known")
+		}
+	}
 	if m := st.Machine; m != nil {
 		s.Row("machine", plaintext.Label(m.Namespace+"/"+m.Name))
 	}

@@ -69,7 +69,11 @@ func general() []field {
 		{label: "namespace", help: "The namespace that the VMs go to.", check: required,
 			get: func(s spec.Spec) string { return s.Destination.Namespace }, set: func(s *spec.Spec, v string) { s.Destination.Namespace = v }},
 		{label: "strategy", help: "How the VMs are moved.", options: strategies,
-			get: func(s spec.Spec) string { return s.Strategy.Type }, set: func(s *spec.Spec, v string) { s.Strategy.Type = v }},
+			get: func(s spec.Spec) string { return s.Strategy.Type }, set: func(s *spec.Spec, v string) {
+				if s.Strategy.Type = v; v != "Warm" {
+					s.Strategy.Warm = spec.Warm{} // it contradicts every other strategy
+				}
+			}},
 		{label: "power-off", help: "How far the engine may go to power a source off.", options: policies,
 			get: func(s spec.Spec) string { return string(s.Source.PowerOffPolicy) }, set: func(s *spec.Spec, v string) {
 				s.Source.PowerOffPolicy = spec.PowerPolicy(v)
@@ -101,6 +105,9 @@ func general() []field {
 // fields gives the form of a set. Mappings are asked for once for each datastore and network of all VMs.
 func fields(set *draft.Set) []field {
 	all := general()
+	if slices.ContainsFunc(set.Items, func(it draft.Item) bool { return warm(&it) }) {
+		all = append(all, follow()...)
+	}
 	stores, nets := distinct(set)
 	for _, ds := range stores {
 		all = append(all, storage(ds))
