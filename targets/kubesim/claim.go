@@ -70,6 +70,10 @@ func (s *Server) bind(t tx, c object) {
 	}
 	_, now := sub(c, "metadata", "annotations")[annBindNow]
 	if str(sc, "volumeBindingMode") == "WaitForFirstConsumer" && !now && annotation(c, annSelected) == "" {
+		if t.inUse(c) {
+			t.edit(&claims, c, func(c object) { set(c, s.cfg.Nodes[0].Name, "metadata", "annotations", annSelected) })
+			return
+		}
 		t.event(c, "Normal", "WaitForFirstConsumer", "waiting for first consumer to be created before binding")
 		return
 	}

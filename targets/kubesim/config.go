@@ -32,8 +32,9 @@ type Config struct {
 	PodSecurity   string         `json:"podSecurity"` // that every one of Namespaces enforces, "" for no label
 	KubeVirt      Operator       `json:"kubevirt"`
 	CDI           Operator       `json:"cdi"`
-	Emulation     bool           `json:"emulation"`    // KubeVirt may run VMs without KVM
-	ScratchClass  string         `json:"scratchClass"` // CDI's; "" is the default class
+	Emulation     bool           `json:"emulation"`     // KubeVirt may run VMs without KVM
+	ScratchClass  string         `json:"scratchClass"`  // CDI's; "" is the default class
+	SlowScheduler bool           `json:"slowScheduler"` // importers are seen unschedulable before a node is found for them
 	NoMultus      bool           `json:"noMultus"`
 	NoCDI         bool           `json:"noCDI"`
 	NoKubeVirt    bool           `json:"noKubeVirt"`

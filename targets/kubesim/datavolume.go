@@ -3,6 +3,7 @@ package kubesim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,14 +26,17 @@ func (s *Server) playDataVolumes(t tx) {
 	}
 }
 
-func scriptOf(dv *cdiv1.DataVolume) []frame {
+func (s *Server) scriptOf(dv *cdiv1.DataVolume) []frame {
 	switch {
 	case dv.Spec.Source == nil:
 		return nil
 	case dv.Spec.Source.Upload != nil:
 		return uploadScript
 	case dv.Spec.Source.HTTP != nil:
-		return importScript
+		if s.cfg.SlowScheduler {
+			return importScript
+		}
+		return slices.DeleteFunc(slices.Clone(importScript), func(f frame) bool { return f.slow })
 	}
 	return blankScript
 }
@@ -49,6 +53,9 @@ func (s *Server) playDataVolume(t tx, o object, dv *cdiv1.DataVolume) {
 	}
 	if claim == nil {
 		if !s.pacer.passed("claim "+uid(o), 1) {
+			if str(o, "status", "phase") == "" {
+				s.show(t, o, unfound)
+			}
 			return
 		}
 		if claim = s.makeClaim(t, o, dv); claim == nil {
@@ -65,8 +72,8 @@ func (s *Server) playDataVolume(t tx, o object, dv *cdiv1.DataVolume) {
 		run["step"], run["fails"], run["received"], run["image"] = int64(0), int64(0), false, int64(0)
 		run = t.put(&transfers, run)
 	}
-	script := scriptOf(dv)
-	step, fails := run["step"].(int64), run["fails"].(int64)
+	script := s.scriptOf(dv)
+	step, fails := min(run["step"].(int64), int64(len(script)-1)), run["fails"].(int64)
 	if step == 0 && str(claim, "status", "phase") == "Pending" && waitsForConsumer(t, claim) {
 		f := script[0]
 		f.phase = "WaitForFirstConsumer"
@@ -78,6 +85,8 @@ func (s *Server) playDataVolume(t tx, o object, dv *cdiv1.DataVolume) {
 		now = failing(script[step], fails, str(run, "message"))
 	} else if now.until == fetched {
 		now.progress = s.progress(dv, now.progress)
+	} else if lacks := missing(t, dv); now.until == furnished && lacks != "" {
+		now.running, now.message = "False/CreateContainerConfigError", fmt.Sprintf("secret %q not found", lacks)
 	}
 	if err := s.equip(t, claim, dv, now); err != nil {
 		t.event(o, "Warning", cdiQuota(err), "%v", err)
@@ -87,10 +96,19 @@ func (s *Server) playDataVolume(t tx, o object, dv *cdiv1.DataVolume) {
 	s.advance(t, o, dv, claim, run, script)
 }
 
+// missing is the secret without which the importer's container cannot be made, "" if it lacks none. What is mounted into the
+// pod only keeps it at ContainerCreating.
+func missing(t tx, dv *cdiv1.DataVolume) string {
+	if src := dv.Spec.Source; src != nil && src.HTTP != nil && src.HTTP.SecretRef != "" && t.get(&secrets, dv.Namespace, src.HTTP.SecretRef) == nil {
+		return src.HTTP.SecretRef
+	}
+	return ""
+}
+
 func waitsForConsumer(t tx, claim object) bool {
 	sc := t.get(&classes, "", str(claim, "spec", "storageClassName"))
 	_, now := sub(claim, "metadata", "annotations")[annBindNow]
-	return sc != nil && str(sc, "volumeBindingMode") == "WaitForFirstConsumer" && !now && annotation(claim, annSelected) == ""
+	return sc != nil && str(sc, "volumeBindingMode") == "WaitForFirstConsumer" && !now
 }
 
 func forcedFrame(phase string) frame {
@@ -103,7 +121,7 @@ func forcedFrame(phase string) frame {
 
 // advance goes to the next frame once what the script waits for is true.
 func (s *Server) advance(t tx, o object, dv *cdiv1.DataVolume, claim, run object, script []frame) {
-	step, fails := run["step"].(int64), run["fails"].(int64)
+	step, fails := min(run["step"].(int64), int64(len(script)-1)), run["fails"].(int64)
 	next := func(step, fails int64, message string) {
 		t.edit(&transfers, run, func(c object) {
 			c["step"], c["fails"], c["message"] = step, fails, message
@@ -113,7 +131,7 @@ func (s *Server) advance(t tx, o object, dv *cdiv1.DataVolume, claim, run object
 	if fails > 0 && !retrying(fails) && !s.pacer.passed(key, float64(min(fails, 16))) {
 		return
 	}
-	if fails > 0 && !retrying(fails) && !hiddenAttempt(fails) {
+	if fails > 0 && !retrying(fails) {
 		next(step, fails+1, str(run, "message"))
 		return
 	}
@@ -129,6 +147,10 @@ func (s *Server) advance(t tx, o object, dv *cdiv1.DataVolume, claim, run object
 		if c == nil || str(c, "status", "phase") != "Bound" {
 			return
 		}
+	case furnished:
+		if missing(t, dv) != "" {
+			return
+		}
 	case received:
 		if run["received"] != true {
 			return
@@ -136,18 +158,18 @@ func (s *Server) advance(t tx, o object, dv *cdiv1.DataVolume, claim, run object
 	case probed, fetched, copied:
 		ok, err := s.work(t, dv, claim, script[step].until)
 		if err != nil && script[step].until == copied && dv.Spec.Source.HTTP != nil {
-			next(step-1, 1, "Unable to "+err.Error()) // what was fetched is lost; the importer begins again
+			next(step-1, 1, complaint(err)) // what was fetched is lost; the importer begins again
 			return
 		}
 		if err != nil {
-			next(step, fails+1, "Unable to "+err.Error())
+			next(step, fails+1, complaint(err))
 			return
 		}
 		if !ok {
 			return
 		}
 	}
-	if fails == 0 && !s.pacer.passed(key, 1) {
+	if fails == 0 && script[step].until != furnished && !s.pacer.passed(key, 1) {
 		return
 	}
 	if script[step].until == copied {
@@ -158,6 +180,14 @@ func (s *Server) advance(t tx, o object, dv *cdiv1.DataVolume, claim, run object
 	if script[step+1].until == ended {
 		s.finish(t, o, dv, claim)
 	}
+}
+
+// complaint is what CDI makes of an importer's last words: it has one sentence for all that does not fit.
+func complaint(err error) string {
+	if errors.Is(err, errTooLarge) || errors.Is(err, errNoRoom) {
+		return tooSmall
+	}
+	return "Unable to " + err.Error()
 }
 
 func (s *Server) finish(t tx, o object, dv *cdiv1.DataVolume, claim object) {
@@ -180,12 +210,15 @@ func (s *Server) show(t tx, o object, f frame) object {
 			c["status"] = st
 		}
 		st["phase"], st["progress"], st["claimName"] = f.phase, f.progress, name(o)
+		if f.progress == "" {
+			delete(st, "progress")
+		}
 		delete(st, "restartCount")
 		if f.restarts > 0 {
 			st["restartCount"] = f.restarts
 		}
 		list := objects(st["conditions"])
-		for _, x := range []struct{ kind, text, message string }{{"Bound", f.bound, "PVC " + name(o) + " " + tail(f.bound)}, {"Ready", f.ready, ""}, {"Running", f.running, f.message}} {
+		for _, x := range []struct{ kind, text, message string }{{"Bound", f.bound, f.boundMessage(name(o))}, {"Ready", f.ready, f.refusal}, {"Running", f.running, f.message}} {
 			status, reason, _ := strings.Cut(x.text, "/")
 			list = condition(list, now, x.kind, status, reason, x.message)
 			for _, y := range list {
@@ -219,7 +252,7 @@ func (s *Server) makeClaim(t tx, o object, dv *cdiv1.DataVolume) object {
 	if err != nil {
 		reason := cdiQuota(err)
 		t.event(o, "Warning", reason, "%v", err)
-		s.show(t, o, frame{phase: "Pending", progress: na, bound: "Unknown/NotFound", ready: off, running: "False/" + reason, message: err.Error()})
+		s.show(t, o, refusedClaim(reason, err.Error()))
 		return nil
 	}
 	return t.put(&claims, c)

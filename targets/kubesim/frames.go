@@ -1,5 +1,7 @@
 package kubesim
 
+import "strings"
+
 // frame is one status of a DataVolume that a watcher sees. The scripts below were recorded from a real CDI; reading one
 // from top to bottom is reading what CDI does.
 type frame struct {
@@ -12,6 +14,8 @@ type frame struct {
 	restarts int64
 	pod      string // phase of the worker pod meanwhile, "" is none
 	scratch  bool   // the scratch claim exists
+	slow     bool   // only where the scheduler is slow
+	refusal  string // the API server's words for why there is no claim
 	until    gate   // what must be true to go on
 }
 
@@ -19,14 +23,15 @@ type frame struct {
 type gate int
 
 const (
-	paced    gate = iota // one pace
-	bound                // the claim is bound
-	scratch              // the scratch claim is bound
-	received             // an upload has arrived as a whole
-	probed               // the source has answered
-	fetched              // the source is in the scratch space and nearly converted
-	copied               // the volume holds the image
-	ended                // nothing any more
+	paced     gate = iota // one pace
+	bound                 // the claim is bound
+	scratch               // the scratch claim is bound
+	received              // an upload has arrived as a whole
+	furnished             // the importer's secret is there
+	probed                // the source has answered
+	fetched               // the source is in the scratch space
+	copied                // the volume holds the image
+	ended                 // nothing any more
 )
 
 const (
@@ -40,10 +45,18 @@ const (
 	unsched  = "False/Unschedulable"
 	needs    = "False/Scratch space required"
 	na       = "N/A"
+
+	making    = "False/CreatingScratchSpace"
+	unbound   = "False/Claim Pending"
+	noScratch = "scratch space required and none found"
+	tooSmall  = "DataVolume too small to contain image"
 )
 
 var uploadScript = []frame{
 	{phase: "Pending", progress: na, bound: no, ready: off, running: off, until: bound},
+	{phase: "UploadScheduled", progress: na, bound: yes, ready: off, running: off, pod: "Pending"},
+	{phase: "UploadScheduled", progress: na, bound: making, ready: off, running: off, pod: "Pending", scratch: true},
+	{phase: "UploadScheduled", progress: na, bound: unbound, ready: off, running: off, pod: "Pending", scratch: true},
 	{phase: "UploadScheduled", progress: na, bound: yes, ready: off, running: off, pod: "Pending", scratch: true, until: scratch},
 	{phase: "UploadScheduled", progress: na, bound: yes, ready: off, running: creating, pod: "Pending", scratch: true},
 	{phase: "UploadScheduled", progress: na, bound: yes, ready: busy, running: pulling, pod: "Running", scratch: true},
@@ -53,20 +66,23 @@ var uploadScript = []frame{
 }
 
 var importScript = []frame{
-	{phase: "Pending", progress: na, bound: no, ready: off, running: off},
-	{phase: "Pending", progress: na, bound: no, ready: off, running: unsched, pod: "Pending", until: bound},
-	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: unsched, pod: "Pending"},
+	{phase: "Pending", progress: na, bound: no, ready: off, running: off, until: bound},
+	{phase: "Pending", progress: na, bound: no, ready: off, running: unsched, pod: "Pending", slow: true},
+	{phase: "PVCBound", progress: na, bound: yes, ready: off, running: off},
+	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: unsched, pod: "Pending", slow: true},
 	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: off, pod: "Pending"},
 	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: creating, pod: "Pending"},
+	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: creating, pod: "Pending", until: furnished},
 	{phase: "ImportInProgress", progress: na, bound: yes, ready: busy, running: pulling, pod: "Running", until: probed},
-	{phase: "ImportInProgress", progress: na, bound: yes, ready: off, running: needs, pod: "Failed"},
-	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: needs, pod: "Pending", scratch: true, until: scratch},
-	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: unsched, pod: "Pending", scratch: true},
-	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: needs, pod: "Pending", scratch: true},
+	{phase: "ImportInProgress", progress: na, bound: yes, ready: off, running: needs, message: noScratch, pod: "Failed"},
+	{phase: "ImportScheduled", progress: na, bound: making, ready: off, running: needs, message: noScratch, pod: "Pending", scratch: true},
+	{phase: "ImportScheduled", progress: na, bound: unbound, ready: off, running: needs, message: noScratch, pod: "Pending", scratch: true},
+	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: needs, message: noScratch, pod: "Pending", scratch: true, until: scratch},
+	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: unsched, pod: "Pending", scratch: true, slow: true},
+	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: needs, message: noScratch, pod: "Pending", scratch: true, slow: true},
 	{phase: "ImportScheduled", progress: na, bound: yes, ready: off, running: creating, pod: "Pending", scratch: true},
 	{phase: "ImportInProgress", progress: na, bound: yes, ready: busy, running: pulling, pod: "Running", scratch: true, until: fetched},
-	{phase: "ImportInProgress", progress: "97.01%", bound: yes, ready: busy, running: pulling, pod: "Running", scratch: true, until: copied},
-	{phase: "ImportInProgress", progress: "100.00%", bound: yes, ready: busy, running: pulling, pod: "Running", scratch: true},
+	{phase: "ImportInProgress", progress: "100.00%", bound: yes, ready: busy, running: pulling, pod: "Running", scratch: true, until: copied},
 	{phase: "ImportInProgress", progress: "100.00%", bound: yes, ready: off, running: done, message: "Import Complete", pod: "Succeeded"},
 	{phase: "Succeeded", progress: "100.0%", bound: yes, ready: "True/", running: done, message: "Import Complete", until: ended},
 }
@@ -79,26 +95,42 @@ var blankScript = []frame{
 }
 
 // failing is the frame after the nth thing that went wrong in an import. CDI never gives up: the importer is restarted for
-// ever, every second restart is over before anybody sees it run, and the phase stays.
+// ever, and the phase stays.
 func failing(base frame, n int64, message string) frame {
 	f := base
-	f.ready, f.running, f.message, f.pod, f.until = off, "False/Error", message, "Running", paced
-	if n == 1 {
+	f.restarts = n / 2
+	if retrying(n) {
+		f.ready, f.running, f.message = busy, pulling, ""
 		return f
 	}
-	round, at := (n-2)/3, (n-2)%3
-	f.restarts = 2*round + 1
-	if at > 0 {
-		f.restarts++
-	}
-	if at == 1 {
-		f.ready, f.running, f.message, f.until = busy, pulling, "", base.until
-	}
+	f.ready, f.running, f.message, f.pod, f.until = off, "False/Error", message, "Running", paced
 	return f
 }
 
-// retrying says what the importer does in that frame: nothing until the pause is over, or working in sight.
-func retrying(n int64) (seen bool) { return n >= 2 && (n-2)%3 == 1 }
+// retrying says what the importer does in that frame: nothing until the pause is over, or working.
+func retrying(n int64) bool { return n > 0 && n%2 == 0 }
 
-// hidden says that the attempt after that frame fails before anybody sees it run.
-func hiddenAttempt(n int64) bool { return n == 1 || n >= 2 && (n-2)%3 == 2 }
+// unfound is what a DataVolume shows that has no claim yet.
+var unfound = frame{phase: "Pending", bound: "Unknown/NotFound", ready: off, running: off}
+
+// refusedClaim is what it shows when the API server does not take its claim.
+func refusedClaim(reason, message string) frame {
+	return frame{phase: "Pending", bound: "Unknown/" + reason, ready: "False/" + reason, running: off, refusal: message}
+}
+
+// boundMessage is the message of the condition Bound.
+func (f frame) boundMessage(claim string) string {
+	if f.refusal != "" {
+		return f.refusal
+	}
+	switch f.bound {
+	case unfound.bound:
+		return "No PVC found"
+	case making:
+		return "Creating scratch space"
+	case unbound:
+		return "Claim Pending"
+	}
+	_, reason, _ := strings.Cut(f.bound, "/")
+	return "PVC " + claim + " " + reason
+}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -18,6 +19,9 @@ import (
 
 // errTooLarge means that an image does not fit its volume; CDI tells it from other failures.
 var errTooLarge = errors.New("A larger PVC is required")
+
+// errNoRoom is what the file system says of a raw image that does not fit: nothing tells its size before.
+var errNoRoom = &os.PathError{Op: "write", Path: "/data/disk.img", Err: syscall.ENOSPC}
 
 func tooLarge(image, available int64) error {
 	return fmt.Errorf("virtual image size %d is larger than the reported available storage %d. %w", image, available, errTooLarge)
@@ -81,7 +85,11 @@ func receive(ctx context.Context, r io.Reader, file, scratchFile string, usable 
 		}
 		return convert(ctx, format, scratchFile, file, usable)
 	}
-	return writeSparse(in, file, usable)
+	size, err := writeSparse(in, file, usable)
+	if err != nil {
+		return size, fmt.Errorf("Unable to transfer source data to target file: %w", err)
+	}
+	return size, nil
 }
 
 func formatOf(head []byte) string {
@@ -108,7 +116,7 @@ func writeSparse(r io.Reader, file string, limit int64) (int64, error) {
 	for {
 		n, err := fill(r, buf)
 		if off+int64(n) > limit {
-			return off, tooLarge(off+int64(n), limit)
+			return off, fmt.Errorf("unable to write to file: %w", errNoRoom)
 		}
 		if n > 0 && !bytes.Equal(buf[:n], zeros[:n]) {
 			if _, werr := f.WriteAt(buf[:n], off); werr != nil {

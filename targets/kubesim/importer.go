@@ -115,7 +115,7 @@ func (s *Server) progress(dv *cdiv1.DataVolume, before string) string {
 		return before
 	}
 	if s.pacer.passed("progress "+uid(claim), 2) {
-		j.shown = fmt.Sprintf("%.2f%%", 97*float64(j.have.Load())/float64(j.total.Load()))
+		j.shown = fmt.Sprintf("%.2f%%", 100*float64(j.have.Load())/float64(j.total.Load()))
 	}
 	if j.shown == "" {
 		return before
@@ -187,8 +187,8 @@ func (s *Server) assign(t tx, dv *cdiv1.DataVolume, claim object, what gate) (fu
 	}, nil
 }
 
-// convertedPart is where the recorded importer was when it was seen for the last time before the end.
-const convertedPart = 0.9701
+// convertedPart is how much of the image is in the volume when the download is over; an importer that dies then leaves a part.
+const convertedPart = 0.97
 
 func requested(dv *cdiv1.DataVolume, v Volume) int64 {
 	if dv.Spec.Storage != nil {

@@ -43,7 +43,7 @@ func (s *Server) equip(t tx, claim object, dv *cdiv1.DataVolume, f frame) error 
 	set(c, object{"app": "containerized-data-importer"}, "metadata", "labels")
 	set(c, object{annBindNow: ""}, "metadata", "annotations")
 	c["spec"] = object{
-		"accessModes": []any{"ReadWriteOnce"}, "volumeMode": "Filesystem", "storageClassName": at(claim, "spec", "storageClassName"),
+		"accessModes": []any{"ReadWriteOnce"}, "volumeMode": "Filesystem", "storageClassName": s.scratchClass(t, claim),
 		"resources": at(claim, "spec", "resources"),
 	}
 	s.setDefaults(t, &claims, c)
@@ -52,4 +52,15 @@ func (s *Server) equip(t tx, claim object, dv *cdiv1.DataVolume, f frame) error 
 	}
 	t.put(&claims, c)
 	return nil
+}
+
+// scratchClass is CDI's own, else the default one, else that of the claim.
+func (s *Server) scratchClass(t tx, claim object) string {
+	if s.cfg.ScratchClass != "" {
+		return s.cfg.ScratchClass
+	}
+	if class := defaultClass(t); class != "" {
+		return class
+	}
+	return str(claim, "spec", "storageClassName")
 }
