@@ -58,6 +58,7 @@ var Accesses = []Access{
 	{Resource: "services", Verbs: []string{"list"}, Cluster: true, Optional: true, Only: []spec.Delivery{spec.Upload}, Why: "find CDI's upload proxy"},
 	{Resource: "pods", Verbs: []string{"list"}, Cluster: true, Optional: true, Only: []spec.Delivery{spec.Upload}, Why: "find CDI's upload proxy, where its address is not published"},
 	{Resource: "pods/portforward", Verbs: []string{"create", "get"}, Cluster: true, Optional: true, Only: []spec.Delivery{spec.Upload}, Why: "reach it through the API server"},
+	{Resource: "configmaps", Names: []string{"cdi-uploadproxy-signer-bundle"}, Verbs: []string{"get"}, Cluster: true, Optional: true, Only: []spec.Delivery{spec.Upload}, Why: "trust its certificate, whose authority CDI publishes there alone"},
 	{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"list"}, Cluster: true, Optional: true, Why: "offer storage classes"},
 	{Group: "storage.k8s.io", Resource: "csistoragecapacities", Verbs: []string{"list"}, Cluster: true, Optional: true, Why: "judge capacity beforehand"},
 	{Group: "cdi.kubevirt.io", Resource: "storageprofiles", Verbs: []string{"list"}, Cluster: true, Optional: true, Why: "access and volume modes of a class"},

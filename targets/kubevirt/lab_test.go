@@ -269,6 +269,7 @@ type front struct {
 
 	mu    sync.Mutex
 	spoil bool
+	token string // in place of the next one
 	cut   int64
 }
 
@@ -310,13 +311,16 @@ func (l *lab) front(t *testing.T) *front {
 	}
 	f.server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
-		spoil, cut := f.spoil, f.cut
+		spoil, token, cut := f.spoil, f.token, f.cut
 		if r.Method != http.MethodHead && r.Method != http.MethodGet {
-			f.spoil, f.cut = false, 0
+			f.spoil, f.token, f.cut = false, "", 0
 		}
 		f.mu.Unlock()
 		if spoil {
 			r.Header.Set("Authorization", "Bearer "+expired(r.Header.Get("Authorization")))
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
 		}
 		if cut > 0 {
 			_, _ = io.CopyN(io.Discard, r.Body, cut)
