@@ -74,13 +74,14 @@ func (s *Server) playDataVolume(t tx, o object, dv *cdiv1.DataVolume) {
 	}
 	script := s.scriptOf(dv)
 	step, fails := min(run["step"].(int64), int64(len(script)-1)), run["fails"].(int64)
-	if step == 0 && str(claim, "status", "phase") == "Pending" && waitsForConsumer(t, claim) {
-		f := script[0]
-		f.phase = "WaitForFirstConsumer"
-		s.show(t, o, f)
-		return
-	}
 	now := script[step]
+	if step == 0 && waitsForConsumer(t, claim) {
+		now.phase = "WaitForFirstConsumer"
+		if str(claim, "status", "phase") == "Pending" {
+			s.show(t, o, now)
+			return
+		}
+	}
 	if fails > 0 {
 		now = failing(script[step], fails, str(run, "message"))
 	} else if now.until == fetched {
