@@ -64,7 +64,9 @@ type testWorld struct {
 	dir       string
 	workspace string
 	host      *esxsim.Server
-	cluster   *kubesim.Server
+	cluster   *kubesim.Server                            // nil where it is a real one
+	volume    func(name string) (path string, err error) // the file that a volume of the cluster is
+	patience  time.Duration                              // with one thing, at least two minutes
 	store     *store.Store
 	endpoint  engine.Endpoint
 }
@@ -78,36 +80,46 @@ func newWorld(t *testing.T, vms ...esxsim.VM) *testWorld {
 func newWorldWith(t *testing.T, change func(*kubesim.Config), vms ...esxsim.VM) *testWorld {
 	t.Helper()
 	w := &testWorld{t: t, dir: t.TempDir()}
-	ctx := t.Context()
 	var err error
-	if w.host, err = esxsim.Start(ctx, esxsim.Config{Dir: filepath.Join(w.dir, "esxi"), Password: testPassword, VMs: vms, Networks: []string{"DMZ"}}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.host.Close)
 	cluster := kubesim.Config{Dir: filepath.Join(w.dir, "cluster"), Pace: 5 * time.Millisecond, Namespaces: []string{"vms"},
 		Classes: []kubesim.StorageClass{{Name: "standard", Default: true, Capacity: "100Ti"}},
 		Nodes:   []kubesim.Node{{Name: "node-1", CPU: "1000", Memory: "4Ti"}}}
 	if change != nil {
 		change(&cluster)
 	}
-	if w.cluster, err = kubesim.Start(ctx, cluster); err != nil {
+	if w.cluster, err = kubesim.Start(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.cluster.Close() })
-	kubeconfig, password := filepath.Join(w.dir, "kubeconfig"), filepath.Join(w.dir, "password")
+	w.volume = func(name string) (string, error) {
+		v, err := w.cluster.Volume("vms", name)
+		return v.Path, err
+	}
+	kubeconfig := filepath.Join(w.dir, "kubeconfig")
 	if err := w.cluster.Kubeconfig(kubeconfig); err != nil {
 		t.Fatal(err)
 	}
+	w.between(vms, "standard", spec.Destination{Kubeconfig: kubeconfig, Namespace: "vms"})
+	return w
+}
+
+// between starts the host and opens a workspace between it and the cluster.
+func (w *testWorld) between(vms []esxsim.VM, class string, target spec.Destination) {
+	w.t.Helper()
+	var err error
+	if w.host, err = esxsim.Start(w.t.Context(), esxsim.Config{Dir: filepath.Join(w.dir, "esxi"), Password: testPassword, VMs: vms, Networks: []string{"DMZ"}}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(w.host.Close)
+	password := filepath.Join(w.dir, "password")
 	if err := os.WriteFile(password, []byte(testPassword+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	url := w.host.URL()
-	w.endpoint = engine.Endpoint{Name: "esxi", Defaults: defaults("standard", "VM Network", ""),
+	w.endpoint = engine.Endpoint{Name: "esxi", Defaults: defaults(class, "VM Network", ""), Target: target,
 		Source: spec.Source{Type: "vsphere", Address: url.Host, Username: url.User.Username(), Password: secret.Ref{File: password},
-			TLS: spec.TLS{Thumbprint: w.host.Fingerprint()}, ShutdownSeconds: 2},
-		Target: spec.Destination{Kubeconfig: kubeconfig, Namespace: "vms"}}
+			TLS: spec.TLS{Thumbprint: w.host.Fingerprint()}, ShutdownSeconds: 2}}
 	w.fresh("workspace")
-	return w
 }
 
 // fresh opens a new workspace in the same world.
@@ -211,7 +223,7 @@ func (p *process) words() string {
 // until waits for a condition of the migration; what it waits for is said when it does not come.
 func (w *testWorld) until(uid, what string, cond func(engine.Migration) bool) engine.Migration {
 	w.t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(max(w.patience, 2*time.Minute))
 	for {
 		m, err := w.store.Migration(context.WithoutCancel(w.t.Context()), uid)
 		if err != nil {
@@ -249,11 +261,11 @@ func (w *testWorld) equal(m engine.Migration) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		v, err := w.cluster.Volume("vms", d.Volume)
+		path, err := w.volume(d.Volume)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		arrived, err := fileSHA256(v.Path, d.Size)
+		arrived, err := fileSHA256(path, d.Size)
 		if err != nil {
 			w.t.Fatal(err)
 		}
