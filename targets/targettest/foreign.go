@@ -1,6 +1,7 @@
 package targettest
 
 import (
+	"context"
 	"testing"
 
 	"landfall/engine/fault"
@@ -21,9 +22,10 @@ func drift(t *testing.T, f Fixture) {
 		t.Fatalf("after an edit the machine is %+v, %v", s, err)
 	}
 	t.Log(s.Diff[0])
-	if err := f.Target.ApplyMachine(ctx, m.owner, m.plan); err != nil {
-		t.Fatal(err)
-	}
+	m.until(t, "the edit to be mended", func(ctx context.Context) (bool, string, error) {
+		err := f.Target.ApplyMachine(ctx, m.owner, m.plan) // the cluster's own controllers write to it meanwhile
+		return err == nil, "", err
+	})
 	if s, err := f.Target.Machine(ctx, m.owner, m.plan); err != nil || !s.Matches || len(s.Diff) > 0 {
 		t.Errorf("mended, the machine is %+v, %v", s, err)
 	}
