@@ -29,6 +29,11 @@ func (m *machine) describe(devices []types.BaseVirtualDevice) {
 	o.Summary.Config.VmPathName = o.Config.Files.VmPathName
 	o.Config.Firmware = v.Firmware
 	o.Config.BootOptions = &types.VirtualMachineBootOptions{EfiSecureBootEnabled: types.NewBool(v.SecureBoot)}
+	for _, i := range v.BootOrder {
+		if i >= 0 && i < len(m.disks) {
+			o.Config.BootOptions.BootOrder = append(o.Config.BootOptions.BootOrder, &types.VirtualMachineBootOptionsBootableDiskDevice{DeviceKey: m.disks[i].key})
+		}
+	}
 	o.Config.ChangeTrackingEnabled = types.NewBool(m.tracking)
 	o.Capability.ChangeTrackingSupported = m.canTrack()
 	o.Config.ChangeVersion = time.Now().UTC().Format(time.RFC3339Nano)

@@ -66,6 +66,7 @@ type VM struct {
 	MemoryMiB       int32             `json:"memoryMiB,omitempty"`
 	Firmware        string            `json:"firmware,omitempty"` // bios or efi
 	SecureBoot      bool              `json:"secureBoot,omitempty"`
+	BootOrder       []int             `json:"bootOrder,omitempty"` // disks, by their place in Disks; none: the VM's firmware decides
 	HardwareVersion string            `json:"hardwareVersion,omitempty"`
 	Template        bool              `json:"template,omitempty"`
 	ChangeTracking  bool              `json:"changeTracking,omitempty"`

@@ -29,7 +29,7 @@ func host(dir string) (esxsim.Config, error) {
 			Annotation: "shop front", Shutdown: esxsim.Shutdown{Answer: esxsim.Obeys, Delay: 2 * time.Second}, Disks: []esxsim.Disk{{Size: 1024 * mib}}},
 		{Name: "DB primary", Power: esxsim.On, Hostname: "db", IPs: []string{"192.0.2.12"}, CPUs: 4, CoresPerSocket: 2, MemoryMiB: 8192, NICs: nic,
 			Annotation: "its guest refuses to shut down", Shutdown: esxsim.Shutdown{Answer: esxsim.Refuses}, Disks: []esxsim.Disk{{Size: 256 * mib}}},
-		{Name: "files-01", Power: esxsim.Off, CPUs: 2, MemoryMiB: 4096, NICs: nic, Firmware: "efi", ChangeTracking: true,
+		{Name: "files-01", Power: esxsim.Off, BootOrder: []int{0}, CPUs: 2, MemoryMiB: 4096, NICs: nic, Firmware: "efi", ChangeTracking: true,
 			Annotation: "three disks", Disks: []esxsim.Disk{{Size: 512 * mib}, {Size: 768 * mib}, {Size: 1024 * mib, Bus: "sata"}}},
 		{Name: "legacy", Power: esxsim.On, Hostname: "legacy", IPs: []string{"192.0.2.14"}, NICs: nic, Snapshots: []esxsim.Snapshot{{Name: "before upgrade"}},
 			Annotation: "has a snapshot", Disks: []esxsim.Disk{{Size: 128 * mib}}},
