@@ -161,6 +161,12 @@ func (t *turn) seeVolume(ctx context.Context, target targets.Target, i int) (Obs
 		return move("remove", "has Succeeded without our having sent all of it")
 	case pull && d.Authority != authority(v.Pull):
 		return move("remove", "was to be fetched from an engine that is gone")
+	case d.Replace: // before what it shows of the try that failed, or it would fail of that for ever
+		return move("remove", "is replaced")
+	case s.TooSmall:
+		t.replaced(i)
+		return Observation{}, fault.Hint(fault.Newf(fault.Blocked, fault.NoSpace, "volume %s: %s", v.Name, s.Waiting),
+			"the volume is smaller than the image: choose a larger claim or volumeMode Block, then retry")
 	case s.Failed:
 		t.replaced(i)
 		return Observation{}, fault.Newf(fault.Transient, "VolumeFailed", "%s: %s", s.Phase, s.Waiting)
@@ -168,8 +174,6 @@ func (t *turn) seeVolume(ctx context.Context, target targets.Target, i int) (Obs
 		t.replaced(i)
 		return Observation{}, fault.Hint(fault.Newf(fault.Transient, "ImporterRestarts", "CDI's importer restarted %d times: %s", s.Restarts, s.Waiting),
 			"is %s reachable from the cluster?", t.options().Destination.ServeAddress)
-	case d.Replace:
-		return move("remove", "is replaced")
 	case s.Ready && d.Delivered != "" && t.now.Sub(t.m.Status.Progress) > ackPatience:
 		d.Delivered = ""
 		return move("deliver", "acknowledged the image and still waits for one")

@@ -261,9 +261,10 @@ type VolumeState struct {
 	Ready    bool   // takes a Deliver now
 	Done     bool   // Succeeded
 	Failed   bool   // Failed, or will never succeed by itself
+	TooSmall bool   // the image does not fit; trying again does not help
 	Waiting  string // why it does not go on, in the cluster's words, "" where it does
 	Restarts int32
-	Progress string // CDI's own progress, "97.01%" or "N/A"
+	Progress string // CDI's own progress, "42.50%" or "N/A"
 	Matches  bool   // size, class and modes are those of the plan
 	Diff     []string
 }

@@ -265,6 +265,10 @@ func (d *delivery) answer(res *http.Response, sent error) error {
 	case http.StatusConflict:
 		return fault.New(fault.Transient, fault.Conflict, err)
 	}
+	// CDI has no status of its own for a raw image that outgrows its volume: the words of the write are all there is.
+	if res.StatusCode == http.StatusInternalServerError && strings.Contains(said, "no space left on device") {
+		return blocked(fault.NoSpace, "the volume is too small for the image: a file system keeps a part of the claim for itself. Choose a larger claim or volumeMode Block; if the size is right, the storage behind the class is full")
+	}
 	t := fault.New(fault.Transient, reasonBusy, err)
 	if res.StatusCode < 500 {
 		t = fault.New(fault.Transient, "Unknown", err)

@@ -297,7 +297,10 @@ func TestVolumeHeldUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			st := untilState(t, k, v, "words", func(s targets.VolumeState) bool {
-				return s.Waiting != "" && (phase == kubesim.ScratchPending || s.Phase == phase)
+				if phase == kubesim.ScratchPending {
+					return strings.Contains(s.Waiting, "its scratch claim web-disk-0-scratch of storage class fast is Pending") && !strings.Contains(s.Waiting, "Claim Pending")
+				}
+				return s.Waiting != "" && s.Phase == phase
 			})
 			if st.Done || st.Failed || st.Ready {
 				t.Errorf("held up in %s, the volume is %+v", phase, st)

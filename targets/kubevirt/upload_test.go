@@ -180,7 +180,8 @@ func TestUploadFaults(t *testing.T) {
 	}{
 		{"token refused", kubesim.Fault{Do: kubesim.Unauth}, fault.Transient, fault.NotAuthenticated},
 		{"not ready", kubesim.Fault{Do: kubesim.Unavailable, Message: "timed out waiting for the condition"}, fault.Transient, "ServerBusy"},
-		{"server error", kubesim.Fault{Do: kubesim.Internal, Message: "no space left on device"}, fault.Transient, "ServerBusy"},
+		{"server error", kubesim.Fault{Do: kubesim.Internal, Message: "unexpected EOF"}, fault.Transient, "ServerBusy"},
+		{"volume is full", kubesim.Fault{Do: kubesim.Internal, Message: "unable to write to file: write /data/disk.img: no space left on device"}, fault.Blocked, fault.NoSpace},
 		{"cut at once", kubesim.Fault{Do: kubesim.Cut}, fault.Transient, ""},
 		{"cut in the middle", kubesim.Fault{Do: kubesim.Cut, Bytes: 500_000}, fault.Transient, ""},
 		{"answer lost", kubesim.Fault{Do: kubesim.Lost}, fault.Transient, ""},

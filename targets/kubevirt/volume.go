@@ -23,8 +23,11 @@ func (t *Target) Volume(ctx context.Context, o targets.Owner, v targets.Volume) 
 		return targets.VolumeState{}, classify("look at "+object("datavolume", o.Namespace, v.Name), err)
 	}
 	s := volumeState(dv, o, v)
+	if w := t.scratchWaiting(ctx, dv); w != "" {
+		s.Waiting = strings.TrimPrefix(s.Waiting+"; "+w, "; ")
+	}
 	if s.Waiting != "" && dv.Status.Phase != cdi.ImportInProgress {
-		if w := t.claimWarning(ctx, dv); w != "" {
+		if w := t.warning(ctx, dv); w != "" {
 			s.Waiting += "; " + w
 		}
 	}
@@ -44,8 +47,35 @@ func volumeState(dv *cdi.DataVolume, o targets.Owner, v targets.Volume) targets.
 	s.Matches = len(s.Diff) == 0
 	if !s.Done && !s.Ready {
 		s.Waiting = waiting(dv)
+		s.TooSmall = tooSmall(dv)
 	}
 	return s
+}
+
+// tooSmall recognises the one sentence that CDI has for all that does not fit; it restarts the importer for ever after it.
+func tooSmall(dv *cdi.DataVolume) bool {
+	running := condition(dv, cdi.DataVolumeRunning)
+	return running != nil && running.Status != corev1.ConditionTrue && running.Message == "DataVolume too small to contain image"
+}
+
+// scratchWaiting names the scratch claim that does not bind. The DataVolume itself does not tell: CDI reports its own claim as
+// bound again while the pod still waits for the other.
+func (t *Target) scratchWaiting(ctx context.Context, dv *cdi.DataVolume) string {
+	if dv.Status.Phase != cdi.UploadScheduled && dv.Status.Phase != cdi.ImportScheduled {
+		return ""
+	}
+	if r := condition(dv, cdi.DataVolumeRunning); r != nil && (r.Status == corev1.ConditionTrue || r.Reason == "Completed") {
+		return ""
+	}
+	claim, err := t.core.PersistentVolumeClaims(dv.Namespace).Get(ctx, dv.Name+"-scratch", metav1.GetOptions{})
+	if err != nil || claim.Status.Phase != corev1.ClaimPending {
+		return ""
+	}
+	w := fmt.Sprintf("its scratch claim %s of storage class %s is Pending", bounded(claim.Name, 253), orNone(deref(claim.Spec.StorageClassName)))
+	if e := t.warning(ctx, claim); e != "" {
+		w += ": " + e
+	}
+	return w
 }
 
 // waiting gives the cluster's words for why the volume does not go on, or "" where it does.
@@ -153,16 +183,16 @@ func (t *Target) claimAlone(ctx context.Context, o targets.Owner, v targets.Volu
 	return s, nil
 }
 
-// claimWarning gives the newest warning about the volume and its claim, where events may be read.
-func (t *Target) claimWarning(ctx context.Context, dv *cdi.DataVolume) string {
-	list, err := t.core.Events(dv.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + dv.Name, Limit: 100})
+// warning gives the newest warning about what has that name, a volume and its claim, where events may be read.
+func (t *Target) warning(ctx context.Context, of metav1.Object) string {
+	list, err := t.core.Events(of.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + of.GetName(), Limit: 100})
 	if err != nil {
 		return ""
 	}
 	var newest *corev1.Event
 	for i, e := range list.Items {
 		// "Upload Complete" is a warning by type only; and an event of a deleted namesake tells of another life.
-		if e.Type != corev1.EventTypeWarning || e.LastTimestamp.Time.Before(dv.CreationTimestamp.Time) || strings.HasPrefix(e.Reason, "Upload") {
+		if e.Type != corev1.EventTypeWarning || e.LastTimestamp.Time.Before(of.GetCreationTimestamp().Time) || strings.HasPrefix(e.Reason, "Upload") {
 			continue
 		}
 		if newest == nil || newest.LastTimestamp.Before(&e.LastTimestamp) {

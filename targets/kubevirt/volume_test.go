@@ -19,17 +19,23 @@ func TestVolumeState(t *testing.T) {
 	}
 	yes, no := corev1.ConditionTrue, corev1.ConditionFalse
 	bound := cond(cdi.DataVolumeBound, yes, "Bound", "PVC d Bound")
+	const quota = `persistentvolumeclaims "disk" is forbidden: exceeded quota: small, requested: requests.storage=64Mi, used: requests.storage=0, limited: requests.storage=1Mi`
 	for _, c := range []struct {
 		what     string
 		phase    cdi.DataVolumePhase
 		restarts int32
 		cond     conditions
-		state    string // ready, done, failed, waiting, going
+		state    string // ready, done, failed, too small, waiting, going
 		words    string
 	}{
 		{"new", "", 0, nil, "going", ""},
 		{"claim pending", cdi.Pending, 0, conditions{cond(cdi.DataVolumeBound, no, "Pending", "PVC d Pending"), cond(cdi.DataVolumeRunning, no, "", "")}, "waiting", "PVC d Pending"},
 		{"quota", cdi.Pending, 0, conditions{cond(cdi.DataVolumeBound, no, "ErrExceededQuota", "exceeded quota: limit")}, "waiting", "exceeded quota"},
+		{"quota of the namespace", cdi.Pending, 0, conditions{cond(cdi.DataVolumeBound, corev1.ConditionUnknown, "ErrExceededQuota", quota), cond(cdi.DataVolumeReady, no, "ErrExceededQuota", quota), cond(cdi.DataVolumeRunning, no, "", "")}, "waiting", quota},
+		{"secret is not there", cdi.ImportScheduled, 0, conditions{bound, cond(cdi.DataVolumeRunning, no, "CreateContainerConfigError", `secret "nobody" not found`)}, "waiting", `CreateContainerConfigError: secret "nobody" not found`},
+		{"image is too large", cdi.ImportInProgress, 2, conditions{bound, cond(cdi.DataVolumeRunning, no, "Error", "DataVolume too small to contain image")}, "too small", "DataVolume too small to contain image"},
+		{"image is too large, tried again", cdi.ImportInProgress, 2, conditions{bound, cond(cdi.DataVolumeRunning, yes, "Pod is running", "")}, "going", ""},
+		{"scratch claim is made", cdi.UploadScheduled, 0, conditions{cond(cdi.DataVolumeBound, no, "CreatingScratchSpace", "Creating scratch space"), cond(cdi.DataVolumeRunning, no, "", "")}, "waiting", "Creating scratch space"},
 		{"claim of another volume", cdi.Pending, 0, conditions{cond(cdi.DataVolumeBound, no, "ClaimMisbound", "bound to another")}, "waiting", "ClaimMisbound"},
 		{"waits for a consumer", cdi.WaitForFirstConsumer, 0, conditions{cond(cdi.DataVolumeBound, no, "Pending", "PVC d Pending")}, "waiting", "first consumer"},
 		{"waits for a consumer, populated", cdi.PendingPopulation, 0, nil, "waiting", "PendingPopulation"},
@@ -56,6 +62,8 @@ func TestVolumeState(t *testing.T) {
 				got = "done"
 			case s.Failed:
 				got = "failed"
+			case s.TooSmall:
+				got = "too small"
 			case s.Waiting != "":
 				got = "waiting"
 			}
