@@ -69,7 +69,7 @@ func recordings(t *testing.T) map[string][]string {
 
 func isState(line string) bool { return line[0] != '>' && line[0] != '<' }
 
-// worlds are what the situations find; those that are not named find a plain cluster. None of the recorded ones is left out.
+// world is what a situation finds; one that is not named finds a plain cluster. None of the recorded ones is left out.
 // A volume of the recorded cluster is a file system of the claim's size, which takes its own part besides CDI's 6 %.
 func world(situation string) kubesim.Config {
 	overhead := 0.07
