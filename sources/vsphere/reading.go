@@ -44,7 +44,7 @@ func (s *Source) byFolder(ctx context.Context, vm machine.VM, b bag, d machine.D
 	r := sources.Reading{Disk: d.Key, Reader: "folder"}
 	if _, err := diskNow(b, d); err != nil {
 		r.Said = err.Error()
-		return r, nil
+		return r, nil //nolint:nilerr // that a reader refuses is what was asked
 	}
 	if !off {
 		r.Works, r.Said = true, "once the VM is off"

@@ -3,7 +3,6 @@ package kubesim
 import (
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -154,5 +153,3 @@ func (s *Server) get(r *request) (int, any, error) {
 	}
 	return http.StatusOK, o, nil
 }
-
-func tail(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
