@@ -185,16 +185,9 @@ func (j judged) write(w io.Writer) {
 		}
 	}
 	if len(lines) > 0 {
-		rows(w, "  LEVEL | RULE | SUBJECT | FOUND | WHAT TO DO", indented(lines))
+		rows(w, "LEVEL | RULE | SUBJECT | FOUND | WHAT TO DO", lines)
 	}
 	fmt.Fprintln(w)
-}
-
-func indented(lines [][]string) [][]string {
-	for i := range lines {
-		lines[i][0] = "\u00a0\u00a0" + lines[i][0]
-	}
-	return lines
 }
 
 func (a *app) render() *cobra.Command {

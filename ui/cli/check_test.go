@@ -95,6 +95,9 @@ func TestCheckSaysWhatStandsInTheWayAndChangesNothing(t *testing.T) {
 		{"a class that is not there", []string{"check", "plain", "--storage-class", "nosuch"}, exitBlocked, []string{"storage.class.missing", "nosuch"}},
 	} {
 		out, errs, code := w.say(c.args...)
+		if strings.Contains(out, "⟨U+") {
+			t.Errorf("%s: our own text is shown escaped:\n%s", c.what, out)
+		}
 		if code != c.code {
 			t.Errorf("%s: exit %d, want %d\n%s%s", c.what, code, c.code, out, errs)
 		}
