@@ -167,9 +167,8 @@ var diskCases = []ruleCases{
 		"flagged":                          disk(func(d *machine.Disk) { d.Shared = true }),
 		"in another VM without a flag":     neighbour(func(v *machine.VM) { v.DiskList = []machine.Disk{{Path: "[ds1] web/web.vmdk"}} }),
 		"in another VM of the plan":        besides(func(p *preflight.Planned) { p.VM.DiskList = []machine.Disk{{Path: "[ds1] web/web.vmdk"}} }),
-		"others that nobody looked into":   neighbour(func(v *machine.VM) { v.Disks = 2 }),
 		"found in one, another not looked": both(neighbour(func(v *machine.VM) { v.Disks = 2 }), neighbour(func(v *machine.VM) { v.DiskList = []machine.Disk{{Path: "[ds1] web/web.vmdk"}} })),
-	}, levels: map[string]preflight.Level{"others that nobody looked into": preflight.Info},
+	}, unknown: situations{"others that nobody looked into": neighbour(func(v *machine.VM) { v.Disks = 2 })},
 		silent: situations{"its own": asItIs, "another's disks": neighbour(func(v *machine.VM) { v.DiskList = []machine.Disk{{Path: "[ds1] web/web_1.vmdk"}} }),
 			"itself in the list": neighbour(func(v *machine.VM) {
 				v.Ref, v.DiskList = machine.Ref{MoRef: "vm-1"}, []machine.Disk{{Path: "[ds1] web/web.vmdk"}}

@@ -45,7 +45,7 @@ func sharedDisks(f Facts) (hits []hit) {
 		}
 	}
 	if unseen > 0 && len(hits) == 0 {
-		hits = append(hits, hit{subject: "vm", level: Info, found: fmt.Sprintf("no sharing is flagged; the files were not compared with those of %d VMs that the list does not look into", unseen)})
+		hits = cannot("vm", fmt.Sprintf("no sharing is flagged, but the files were not compared with those of %d VMs that the list does not look into", unseen))
 	}
 	return hits
 }
