@@ -15,6 +15,7 @@ import (
 type Config struct {
 	Listen    string `json:"listen,omitempty"`    // loopback address of the HTTPS side, default 127.0.0.1:0
 	Control   string `json:"control,omitempty"`   // loopback address of the steering side; "" means none (Run always has one)
+	NBD       string `json:"nbd,omitempty"`       // loopback address by which ranges of snapshots are read, as with VMware's VDDK; "" means none
 	ReadyFile string `json:"readyFile,omitempty"` // written by Run once everything answers
 
 	// Dir holds disks, TLS key and state. Started again with the same Dir
@@ -101,7 +102,7 @@ func (c Config) withDefaults() (Config, error) {
 			return c, fmt.Errorf("datastore %d: name %q cannot be used", i, n)
 		}
 	}
-	for _, a := range []string{c.Listen, c.Control} {
+	for _, a := range []string{c.Listen, c.Control, c.NBD} {
 		if a == "" {
 			continue
 		}

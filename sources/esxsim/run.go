@@ -19,6 +19,7 @@ type Ready struct {
 	Certificate  []byte `json:"certificate"` // DER
 	ControlURL   string `json:"controlUrl"`
 	ControlToken string `json:"controlToken"`
+	NBD          string `json:"nbd,omitempty"` // host:port
 	PID          int    `json:"pid"`
 	Dir          string `json:"dir"`
 }
@@ -41,7 +42,7 @@ func Run(ctx context.Context, stdout io.Writer, cfg Config) error {
 	u := s.URL()
 	u.User = nil
 	r := Ready{URL: u.String(), User: s.cfg.User, Fingerprint: s.Fingerprint(), Certificate: s.Certificate().Raw,
-		ControlURL: s.ControlURL(), ControlToken: s.ControlToken(), PID: os.Getpid(), Dir: s.dir}
+		ControlURL: s.ControlURL(), ControlToken: s.ControlToken(), NBD: s.NBDAddress(), PID: os.Getpid(), Dir: s.dir}
 	if cfg.ReadyFile != "" {
 		b, err := json.MarshalIndent(r, "", " ")
 		if err != nil {

@@ -56,6 +56,7 @@ type Server struct {
 	url     *url.URL
 	front   *http.Server
 	control *control
+	nbd     net.Listener
 	closing chan struct{}
 	once    sync.Once
 	serving sync.WaitGroup
@@ -117,12 +118,23 @@ func (s *Server) start() error {
 	for _, m := range s.machines {
 		if k := s.state.VMs[m.spec.InstanceUUID]; k != nil && k.Unregistered {
 			s.withdraw(m)
+			continue
+		}
+		for _, w := range m.spec.Writers {
+			if err = s.SetWriter(m.spec.InstanceUUID, w); err != nil {
+				return err
+			}
 		}
 	}
 	s.vim.SessionManager().ValidLogin = func(l *types.Login) bool { return s.sessions.check(l.UserName, l.Password) == nil }
 	s.vim.Handler = s.handle
 	if s.cfg.Control != "" {
 		if s.control, err = s.startControl(s.cfg.Control); err != nil {
+			return err
+		}
+	}
+	if s.cfg.NBD != "" {
+		if err = s.serveNBD(s.cfg.NBD); err != nil {
 			return err
 		}
 	}
@@ -198,6 +210,7 @@ func (s *Server) Close() {
 			_ = s.front.Close()
 		}
 		s.control.close()
+		s.closeNBD()
 		s.mu.Lock()
 		for t := range s.timers {
 			t.Stop()

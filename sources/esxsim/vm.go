@@ -78,6 +78,7 @@ type VM struct {
 	Shutdown Shutdown `json:"shutdown"`
 
 	Disks     []Disk     `json:"disks,omitempty"`
+	Writers   []Writer   `json:"writers,omitempty"` // the guest's, at work whenever it is on
 	NICs      []NIC      `json:"nics,omitempty"`
 	ISO       string     `json:"iso,omitempty"`       // datastore path of an image in the CD drive
 	Snapshots []Snapshot `json:"snapshots,omitempty"` // oldest first, each the parent of the next
