@@ -48,7 +48,7 @@ func (t *turn) seePower() (Observation, error) {
 	case s != nil && s.Sent.IsZero() && st.Inventory.Tools == machine.ToolsRunning:
 		return Observation{Sight: Partial, Seen: "the guest is to be asked to shut down", next: shutdown}, nil
 	case s != nil && t.patient(s):
-		return Observation{Sight: Running, Seen: "the guest is shutting down", again: min(t.e.Poll, s.Deadline.Sub(t.now))}, nil
+		return Observation{Sight: Running, Seen: "the guest is shutting down", again: min(watchEvery, t.e.Poll, s.Deadline.Sub(t.now))}, nil
 	case s == nil && st.Inventory.Tools == machine.ToolsRunning && st.Power == machine.On:
 		deadline := t.now.Add(t.options().Source.ShutdownTimeout())
 		st.Shutdown = &Shutdown{Asked: t.now, Deadline: deadline}

@@ -60,7 +60,10 @@ func (t *turn) seeWarm(ctx context.Context) (Observation, error) {
 		return Observation{Sight: Partial, Seen: text, next: work, again: watchEvery}, nil
 	}
 	again := t.e.Poll
-	if t.passing() {
+	switch {
+	case len(w.History) > before:
+		again = 0 // what the new phase wants is seen at once: it may be downtime
+	case t.passing():
 		again = watchEvery
 	}
 	return Observation{Sight: Running, Seen: text, again: min(again, t.e.Poll)}, nil

@@ -168,13 +168,19 @@ type process struct {
 // engine starts an engine on the workspace; env may make it die at a boundary.
 func (w *testWorld) engine(env ...string) *process {
 	w.t.Helper()
+	return w.engineWith([]string{"--poll", "50ms"}, env...)
+}
+
+// engineWith is engine with flags of its own.
+func (w *testWorld) engineWith(flags []string, env ...string) *process {
+	w.t.Helper()
 	p := &process{log: filepath.Join(w.workspace, "engine.log"), done: make(chan error, 1)}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer log.Close()
-	p.cmd = exec.Command(os.Args[0], "--workspace", w.workspace, "engine", "--poll", "50ms", "--backoff", "50ms")
+	p.cmd = exec.Command(os.Args[0], append([]string{"--workspace", w.workspace, "engine", "--backoff", "50ms"}, flags...)...)
 	p.cmd.Env = append(append(os.Environ(), envProgram+"=1"), env...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {
