@@ -3,7 +3,6 @@ package transfer
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -96,7 +95,7 @@ func copyDisk(ctx context.Context, job Job) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer image.file.Close()
+	defer image.close()
 	c := newCopying(job, plan, known, image, Unvouched/ChunkSize)
 	return c.finish(ctx, func(ctx context.Context) error {
 		if err := c.unread(ctx); err != nil {
@@ -275,7 +274,9 @@ func (c *copying) take(i int64, buf []byte, zero bool) error {
 		c.rec.finished <- done{chunk: Chunk{i, c.rec.digests.zeroAt(i)}, owed: true}
 		return nil
 	}
-	c.writes <- write{buf: buf, chunk: Chunk{i, sha256.Sum256(buf)}}
+	b := hashBlocks(buf)
+	c.image.blocks.save(i, &b)
+	c.writes <- write{buf: buf, chunk: Chunk{i, b.sum(len(buf))}}
 	return nil
 }
 

@@ -3,7 +3,6 @@ package transfer_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -29,7 +28,7 @@ func TestCopyGivesTheDisk(t *testing.T) {
 				t.Errorf("%d chunks recorded of %d", ledger.count(), transfer.Chunks(size))
 			}
 			for i, sum := range ledger.sums {
-				if want := transfer.Sum(sha256.Sum256(data[i*mib : min((i+1)*mib, size)])); sum != want {
+				if want := plainChunk(data[i*mib : min((i+1)*mib, size)]); sum != want {
 					t.Errorf("chunk %d has digest %s, want %s", i, sum, want)
 				}
 			}
@@ -152,7 +151,7 @@ func TestStaleBytesInPartial(t *testing.T) {
 			if err := os.WriteFile(path+".partial", stale[:len(data)], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			ledger := &memLedger{sums: map[int64]transfer.Sum{2: sha256.Sum256(data[2*mib : 3*mib])}}
+			ledger := &memLedger{sums: map[int64]transfer.Sum{2: plainChunk(data[2*mib : 3*mib])}}
 			disk := &memDisk{data: data}
 			mustCopy(t, transfer.Job{Disk: disk, Path: path, Ledger: ledger, Extents: extents})
 			sameImage(t, nil, path, data)
@@ -167,7 +166,7 @@ func TestStaleBytesInPartial(t *testing.T) {
 
 func TestCopyRefusesWhatDoesNotBelongTogether(t *testing.T) {
 	data := content(4*mib, 9)
-	sum := transfer.Sum(sha256.Sum256(data[:mib]))
+	sum := plainChunk(data[:mib])
 	for name, c := range map[string]struct {
 		file string
 		size int64

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"landfall/engine/transfer"
 	"landfall/sources"
 )
@@ -33,6 +35,23 @@ func BenchmarkDelta(b *testing.B) {
 			b.Run(fmt.Sprintf("rtt=%s/rows=%dKiB", rtt, row>>10), func(b *testing.B) { benchmarkDelta(b, size, row, rtt) })
 		}
 	}
+}
+
+// spent is what something took; the server's part is in it too.
+type spent struct {
+	began     time.Time
+	wall, cpu time.Duration
+}
+
+func begin() *spent { return &spent{began: time.Now(), cpu: -cpuTime()} }
+
+func (s *spent) end() { s.wall, s.cpu = time.Since(s.began), s.cpu+cpuTime() }
+
+// cpuTime is what this process has used so far.
+func cpuTime() time.Duration {
+	var u unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &u) // cannot fail
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func benchmarkDelta(b *testing.B, size, row int64, rtt time.Duration) {
@@ -62,13 +81,13 @@ func benchmarkDelta(b *testing.B, size, row int64, rtt time.Duration) {
 	r := rand.New(rand.NewPCG(uint64(row), 1))
 	job := transfer.Job{Disk: disk, Path: filepath.Join(b.TempDir(), "disk"), Ledger: &memLedger{}}
 
-	began := time.Now()
+	whole := begin()
 	if _, err := transfer.Copy(context.Background(), job); err != nil {
 		b.Fatal(err)
 	}
-	full := time.Since(began)
-	var spent time.Duration
-	requests := int64(0)
+	whole.end()
+	var rounds spent
+	requests, read := int64(0), int64(0)
 	for b.Loop() {
 		b.StopTimer()
 		version.Add(1)
@@ -78,18 +97,31 @@ func benchmarkDelta(b *testing.B, size, row int64, rtt time.Duration) {
 		}
 		slices.SortFunc(job.Extents, func(a, b sources.Extent) int { return int(a.Offset - b.Offset) })
 		b.StartTimer()
-		began := time.Now()
+		round := begin()
 		res, err := transfer.Apply(context.Background(), job)
 		if err != nil {
 			b.Fatal(err)
 		}
-		spent += time.Since(began)
+		round.end()
+		rounds.wall += round.wall
+		rounds.cpu += round.cpu
 		requests += res.Figures.Requests
+		read += res.Figures.Read
 	}
-	b.ReportMetric(full.Seconds(), "full-s")
-	b.ReportMetric(spent.Seconds()/float64(b.N), "delta-s")
-	b.ReportMetric(spent.Seconds()/float64(b.N)/full.Seconds(), "ratio")
-	b.ReportMetric(float64(requests)/float64(b.N), "requests")
+	n := float64(b.N)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(whole.wall.Seconds(), "full-s")
+	b.ReportMetric(rounds.wall.Seconds()/n, "delta-s")
+	b.ReportMetric(whole.cpu.Seconds(), "full-cpu-s")
+	b.ReportMetric(rounds.cpu.Seconds()/n, "delta-cpu-s")
+	b.ReportMetric(float64(requests)/n, "requests")
+	b.ReportMetric(float64(read)/n/mib, "MiB")
+	wall, cpu := rounds.wall.Seconds()/n/whole.wall.Seconds(), rounds.cpu.Seconds()/n/whole.cpu.Seconds()
+	b.ReportMetric(wall, "ratio")
+	b.ReportMetric(cpu, "cpu-ratio")
+	if most := 0.05; wall > most || cpu > most {
+		b.Logf("a round costs more than %v of a full copy: %.3f of its time, %.3f of its CPU", most, wall, cpu)
+	}
 	if err := transfer.Verify(context.Background(), nil, job.Path, size, job.Ledger, nil); err != nil {
 		b.Fatal(err)
 	}

@@ -14,11 +14,12 @@ func partial(path string) string { return path + ".partial" }
 
 // image is a raw image that is being written, sparse, under its partial name.
 type image struct {
-	files Files
-	final string
-	path  string
-	file  File
-	rest  func() int64 // bytes that may still have to be written
+	files  Files
+	final  string
+	path   string
+	file   File
+	blocks blockFile
+	rest   func() int64 // bytes that may still have to be written
 }
 
 // openImage opens the partial image or makes it. Wherever the ledger does not vouch for its bytes it reads as zeros
@@ -43,6 +44,7 @@ func openImage(files Files, final string, known *Digests) (*image, error) {
 		_ = m.file.Close()
 		return nil, err
 	}
+	m.blocks = openBlocks(files, final)
 	return m, nil
 }
 
@@ -65,6 +67,11 @@ func (m *image) prepare(known *Digests, size int64) error {
 	}
 	// The name must last before a ledger vouches for what is behind it.
 	return syncDir(m.files, m.path)
+}
+
+func (m *image) close() {
+	_ = m.file.Close() // what matters was synced
+	m.blocks.close()
 }
 
 // write gives the system's own error, so that it can be classed when it is known what is still to come.

@@ -92,13 +92,13 @@ func length(files Files, path string) (int64, error) {
 	return n, nil
 }
 
-// Discard removes an image, whole or partial. The ledger must be emptied before, so that it never vouches for what is
+// Discard removes an image, whole or partial, and what is beside it. The ledger must be emptied before, so that it never vouches for what is
 // gone. What is not there is success.
 func Discard(files Files, path string) error {
 	if files == nil {
 		files = OS
 	}
-	for _, p := range []string{path, partial(path)} {
+	for _, p := range []string{path, partial(path), blocksOf(path)} {
 		if err := files.Remove(p); err != nil {
 			return fmt.Errorf("remove %s: %w", p, err)
 		}

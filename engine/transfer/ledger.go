@@ -5,7 +5,7 @@ import "context"
 // Chunk is one chunk whose bytes are on disk, by its index in the image.
 type Chunk struct {
 	Index int64
-	Sum   Sum // SHA-256 of its bytes; the last chunk may be short
+	Sum   Sum // as ChunkSum gives it; the last chunk may be short
 }
 
 // Ledger remembers which chunks of one image are on disk, and what they are. It vouches: a chunk is recorded only after

@@ -28,6 +28,7 @@ type inode struct {
 	now  []byte
 	safe []byte
 	todo []change // since the last sync
+	read int64    // bytes given
 }
 
 // change is one that is not synced: bytes at an offset, or with data nil the new size.
@@ -158,6 +159,7 @@ func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	n := copy(p, f.n.now[off:])
+	f.n.read += int64(n)
 	if n < len(p) {
 		return n, io.EOF
 	}

@@ -5,14 +5,15 @@ import (
 	"encoding/binary"
 )
 
-// Tags keep the three sorts of hash input apart, so that no chunk can pass for a node nor a node for a root.
+// Tags keep the sorts of hash input apart, so that no chunk can pass for a node nor a node for a root.
 const (
-	tagLeaf = 0
-	tagNode = 1
-	tagRoot = 2
+	tagLeaf  = 0
+	tagNode  = 1
+	tagRoot  = 2
+	tagChunk = 3
 )
 
-// Root is the one digest of a disk. sum gives the SHA-256 of chunk i, and is asked for each chunk once, in order.
+// Root is the one digest of a disk. sum gives the ChunkSum of chunk i, and is asked for each chunk once, in order.
 //
 //	leaf(i)      = SHA-256(0x00 ‖ sum(i))
 //	node(l, r)   = SHA-256(0x01 ‖ l ‖ r); a node without a right neighbour rises unchanged

@@ -1,8 +1,10 @@
 package transfer_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"landfall/engine/transfer"
@@ -20,6 +22,33 @@ func plainTop(sums []transfer.Sum) []byte {
 	}
 	h := sha256.Sum256(append(append([]byte{1}, plainTop(sums[:half])...), plainTop(sums[half:])...))
 	return h[:]
+}
+
+// plainChunk is a chunk's digest as it is described.
+func plainChunk(p []byte) transfer.Sum {
+	if !slices.ContainsFunc(p, func(b byte) bool { return b != 0 }) {
+		return sha256.Sum256(p)
+	}
+	all := []byte{3}
+	for block := range slices.Chunk(p, 64<<10) {
+		sum := sha256.Sum256(block)
+		all = append(all, sum[:]...)
+	}
+	return sha256.Sum256(all)
+}
+
+func TestChunkSumIsAsDescribed(t *testing.T) {
+	full := bytes.Repeat([]byte{9}, mib)
+	holed := slices.Clone(full)
+	clear(holed[128<<10 : 300<<10])
+	for name, p := range map[string][]byte{
+		"data": full, "zeros": make([]byte, mib), "zeros within": holed, "one byte": {7}, "a block": full[:64<<10], "a block and a byte": full[:64<<10+1],
+		"short": full[:700_001], "short zeros": make([]byte, 200_000), "a last byte": append(make([]byte, 64<<10), 1),
+	} {
+		if got, want := transfer.ChunkSum(p), plainChunk(p); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
 }
 
 func TestRootIsTheTreeDescribed(t *testing.T) {

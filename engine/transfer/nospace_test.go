@@ -18,7 +18,7 @@ func TestNoSpaceKeepsThePartialAndGoesOn(t *testing.T) {
 		data[i] |= 1
 	}
 	files, ledger := newMemFiles(), &memLedger{}
-	files.quota = 20 * mib
+	files.quota = 20*mib + 64<<10 // the rest is for the blocks' digests
 	job := transfer.Job{Disk: &memDisk{data: data, streams: 3}, Path: "/vm/disk", Ledger: ledger, Files: files}
 	_, err := transfer.Copy(t.Context(), job)
 	wantFault(t, err, fault.Blocked, fault.NoSpace)

@@ -81,9 +81,8 @@ func (p *plan) at(offset int64) int {
 	return sort.Search(len(p.pieces), func(i int) bool { return p.pieces[i].End() > offset })
 }
 
-// parts are the pieces of chunk i, within the chunk.
-func (p *plan) parts(i int64) []sources.Extent {
-	start, end := i*ChunkSize, min((i+1)*ChunkSize, p.size)
+// parts are the pieces between start and end, counted from start.
+func (p *plan) parts(start, end int64) []sources.Extent {
 	var out []sources.Extent
 	for k := p.at(start); k < len(p.pieces) && p.pieces[k].Offset < end; k++ {
 		from := max(start, p.pieces[k].Offset)

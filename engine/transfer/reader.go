@@ -22,6 +22,8 @@ type reader struct {
 	pool     *pool
 	streams  int
 	request  int64 // bytes of one request at most; 0: as many as are largest
+	// ragged leaves the buffers as they are where the plan has holes; otherwise they become zeros.
+	ragged bool
 	// budget is taken from for every chunk before it is asked for; the sink's owner gives back. Nil: no bound.
 	budget *semaphore.Weighted
 	// sink takes over the buffer, whose bytes are those of chunk i. It is called by several goroutines.

@@ -29,7 +29,7 @@ type stream struct {
 	cancel atomic.Pointer[context.CancelCauseFunc]
 }
 
-// fill reads the disk's bytes at offset into p; holes of the plan become zeros without asking the source. end is where
+// fill reads the disk's bytes at offset into p; holes of the plan are not asked of the source. end is where
 // the stream's neighbouring chunks end: no request goes beyond. It tells whether all of p is zeros.
 func (s *stream) fill(ctx context.Context, p []byte, offset, end int64) (zero bool, err error) {
 	zero = true
@@ -39,7 +39,9 @@ func (s *stream) fill(ctx context.Context, p []byte, offset, end int64) (zero bo
 		hole, ask := s.locate(pos, end)
 		if hole > 0 {
 			n := int(min(hole, int64(len(p)-done)))
-			clear(p[done : done+n])
+			if !s.r.ragged {
+				clear(p[done : done+n])
+			}
 			done += n
 			continue
 		}

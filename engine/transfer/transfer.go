@@ -1,5 +1,5 @@
 // Package transfer is the data plane: it reads a disk in parallel ranges, writes it as a sparse raw image, and keeps a
-// SHA-256 for every chunk so that each byte is accounted for. A copy that was killed goes on where its ledger ends.
+// digest of every chunk so that each byte is accounted for. A copy that was killed goes on where its ledger ends.
 // The order is always: write the chunk, sync the data, then let the ledger vouch for it.
 //
 // It knows what a source's disk promises, and must never know a driver, the store, a target or a phase.

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -41,7 +40,7 @@ func copyWhole(ctx context.Context, job Job) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer image.file.Close()
+	defer image.close()
 	w := &wholeCopy{copying: newCopying(job, plan, found.Digests, image, Unvouched/ChunkSize), before: found.Digests.clone()}
 	return w.finish(ctx, func(ctx context.Context) error {
 		return w.run(ctx, func(ctx context.Context) error { return w.read(ctx, disk) })
@@ -119,8 +118,10 @@ func (w *wholeCopy) reach(ctx context.Context, i int64) error {
 // settle compares a chunk with what is recorded of it and hands it on where it is another.
 func (w *wholeCopy) settle(ctx context.Context, i int64, buf []byte) error {
 	sum, zero := w.before.zeroAt(i), buf == nil || isZero(buf)
+	var b blocks
 	if !zero {
-		sum = sha256.Sum256(buf)
+		b = hashBlocks(buf)
+		sum = b.sum(len(buf))
 	}
 	give := func() {
 		if buf != nil {
@@ -148,6 +149,7 @@ func (w *wholeCopy) settle(ctx context.Context, i int64, buf []byte) error {
 	}
 	switch {
 	case !zero:
+		w.image.blocks.save(i, &b)
 		w.writes <- write{buf: buf, chunk: Chunk{i, sum}}
 		return nil
 	case known: // there is something else in the image
