@@ -69,6 +69,9 @@ func endpointOf(w demo.World) engine.Endpoint {
 		Source: spec.Source{Type: "vsphere", Address: w.Host.URL, Username: w.Host.User, Password: secret.Ref{File: w.PasswordFile()},
 			TLS: spec.TLS{Thumbprint: w.Host.Fingerprint}, ShutdownSeconds: 8},
 		Target: spec.Destination{Kubeconfig: w.Cluster.Kubeconfig, Context: w.Cluster.Context, Namespace: demo.Namespace}}
+	if w.Host.NBD != "" { // as nbdkit with VMware's VDDK would serve them
+		e.Source.NBD.URI = "nbd://" + w.Host.NBD + "/{snapshot}/{key}"
+	}
 	e.Defaults.Validation = spec.Validation{BootTimeoutSeconds: 60, Checks: []spec.Check{{Type: "HTTP", Port: 80, Path: "/", ExpectBodyContains: demo.Page}}}
 	return e
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,7 +25,8 @@ type story struct {
 	a    *app
 	s    *store.Store
 	w    demo.World
-	said map[string]int // changes of phase that were said, by migration
+	said map[string]*told            // by migration
+	done map[string]engine.Migration // that were proved, by the name of the VM
 }
 
 // scriptPatience bounds each wait of the story.
@@ -36,7 +38,7 @@ func (a *app) playScript(ctx context.Context, w demo.World) error {
 		return err
 	}
 	defer s.Close()
-	p := story{a, s, w, map[string]int{}}
+	p := story{a, s, w, map[string]*told{}, map[string]engine.Migration{}}
 	list, err := a.inventory(ctx, s, true)
 	if err != nil {
 		return err
@@ -50,7 +52,7 @@ func (a *app) playScript(ctx context.Context, w demo.World) error {
 		v, _ := verdict(endpoints, l)
 		p.say("  %-28s %-4s %s", plaintext.Label(l.VM.Name), l.VM.Power, v)
 	}
-	for _, chapter := range []func(context.Context, []engine.Listed) error{p.fine, p.refusing, p.threeDisks, p.blocked} {
+	for _, chapter := range []func(context.Context, []engine.Listed) error{p.fine, p.refusing, p.threeDisks, p.blocked, p.running} {
 		if err := chapter(ctx, list); err != nil {
 			return err
 		}
@@ -73,7 +75,17 @@ func (p story) fine(ctx context.Context, list []engine.Listed) error {
 	}, engine.Preparing); err != nil {
 		return err
 	}
-	before := m.Status.Disks[0].Copied
+	if err := p.kill(ctx, m); err != nil {
+		return err
+	}
+	if m, err = p.ended(ctx, m.UID, engine.Completed); err != nil {
+		return err
+	}
+	return p.prove(ctx, m)
+}
+
+// kill ends the engine as a power cut would, and starts it again.
+func (p story) kill(ctx context.Context, m engine.Migration) error {
 	h, runs := store.EngineHolder(p.a.workspace)
 	if !runs || h.PID == 0 {
 		return errors.New("the engine ended by itself")
@@ -81,17 +93,11 @@ func (p story) fine(ctx context.Context, list []engine.Listed) error {
 	if err := syscall.Kill(h.PID, syscall.SIGKILL); err != nil {
 		return err
 	}
-	p.say("   kill -9 of the engine (process %d) with %s of the disk accounted for", h.PID, bytesText(before))
+	p.say("   kill -9 of the engine (process %d) with %s of the disk accounted for", h.PID, bytesText(m.Status.Disks[0].Copied))
 	for store.EngineAlive(p.a.workspace) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if err := p.a.startEngine(ctx); err != nil {
-		return err
-	}
-	if m, err = p.ended(ctx, m.UID, engine.Completed); err != nil {
-		return err
-	}
-	return p.prove(ctx, m)
+	return p.a.startEngine(ctx)
 }
 
 // refusing migrates a VM whose guest does not shut down, and takes the decision that a person would.
@@ -187,6 +193,33 @@ func (p story) ended(ctx context.Context, uid string, want engine.Phase) (engine
 	return m, err
 }
 
+// told counts what was said of a migration.
+type told struct{ phases, changes, rounds int }
+
+// tell says what is new of a migration, in the order in which it happened.
+func (p story) tell(m engine.Migration) {
+	said := p.said[m.UID]
+	if said == nil {
+		said = &told{}
+		p.said[m.UID] = said
+	}
+	news := said.warm(m.Status.Warm)
+	for _, t := range m.Status.History[min(said.phases, len(m.Status.History)):] {
+		news = append(news, line{t.Time, fmt.Sprintf("%s → %s", t.From, t.To)})
+		said.phases++
+	}
+	slices.SortStableFunc(news, func(a, b line) int { return a.at.Compare(b.at) })
+	for _, l := range news {
+		p.say("   %s %s", l.at.Local().Format("15:04:05.0"), l.text)
+	}
+}
+
+// line is something that happened.
+type line struct {
+	at   time.Time
+	text string
+}
+
 // until waits for a condition and says each phase on the way. A rest for a person that nobody expects ends it.
 func (p story) until(ctx context.Context, uid string, done func(engine.Migration) bool, want engine.Phase) (engine.Migration, error) {
 	for deadline := time.Now().Add(scriptPatience); ; {
@@ -194,10 +227,7 @@ func (p story) until(ctx context.Context, uid string, done func(engine.Migration
 		if err != nil {
 			return m, err
 		}
-		for _, t := range m.Status.History[min(p.said[uid], len(m.Status.History)):] {
-			p.say("   %s %s → %s", t.Time.Local().Format("15:04:05.0"), t.From, t.To)
-			p.said[uid]++
-		}
+		p.tell(m)
 		switch {
 		case done(m):
 			return m, nil
@@ -220,29 +250,17 @@ func (p story) prove(ctx context.Context, m engine.Migration) error {
 	if err != nil {
 		return err
 	}
-	cluster := kubesim.Dial(p.w.Cluster.Control, p.w.Cluster.ControlToken)
-	volumes, err := cluster.Volumes(ctx)
-	if err != nil {
-		return err
-	}
 	for i, d := range m.Status.Disks {
-		source, err := p.w.Host.Client().Digest(ctx, m.Status.Inventory.Ref.InstanceUUID, i)
+		sum, err := p.equal(ctx, m, i)
 		if err != nil {
 			return err
 		}
-		var arrived string
-		for _, v := range volumes {
-			if v.Namespace == demo.Namespace && v.Claim == d.Volume {
-				if arrived, err = fileSHA256(v.Path, d.Size); err != nil {
-					return err
-				}
-			}
-		}
-		if source != arrived {
-			return fmt.Errorf("disk %d of %s: SHA-256 %s on the host, %q in the cluster", i, m.Name(), source, arrived)
-		}
 		f := counters.Extents(m.Status.Inventory.Ref.InstanceUUID)[i]
-		p.say("   disk %d: SHA-256 %s on the host and in the cluster; %s of %s read, %s of it twice", i, source, bytesText(f.Bytes), bytesText(d.Size), bytesText(f.Twice()))
+		read := fmt.Sprintf("%s of %s read, %s of it twice", bytesText(f.Bytes), bytesText(d.Size), bytesText(f.Twice()))
+		if m.Status.Warm != nil {
+			read = fmt.Sprintf("%s of %s read while it was off", bytesText(f.Bytes), bytesText(d.Size))
+		}
+		p.say("   disk %d: SHA-256 %s on the host and in the cluster; %s", i, sum, read)
 	}
 	for _, c := range m.Status.Checks {
 		p.say("   check %s: %s", c.Check.Type, plaintext.Label(c.Detail))
@@ -251,7 +269,32 @@ func (p story) prove(ctx context.Context, m engine.Migration) error {
 		p.say("   downtime, source off to instance running: %s", d.Round(100*time.Millisecond))
 	}
 	p.say("   report: landfall --workspace %s report %s", p.a.workspace, m.UID[:8])
+	p.done[m.Status.Inventory.Name] = m
 	return nil
+}
+
+// equal gives the SHA-256 of a disk on the host, if its volume has the same.
+func (p story) equal(ctx context.Context, m engine.Migration, disk int) (string, error) {
+	source, err := p.w.Host.Client().Digest(ctx, m.Status.Inventory.Ref.InstanceUUID, disk)
+	if err != nil {
+		return "", err
+	}
+	volumes, err := kubesim.Dial(p.w.Cluster.Control, p.w.Cluster.ControlToken).Volumes(ctx)
+	if err != nil {
+		return "", err
+	}
+	d, arrived := m.Status.Disks[disk], ""
+	for _, v := range volumes {
+		if v.Namespace == demo.Namespace && v.Claim == d.Volume {
+			if arrived, err = fileSHA256(v.Path, d.Size); err != nil {
+				return "", err
+			}
+		}
+	}
+	if source != arrived {
+		return "", fmt.Errorf("disk %d of %s: SHA-256 %s on the host, %q in the cluster", disk, m.Name(), source, arrived)
+	}
+	return source, nil
 }
 
 // fileSHA256 hashes the first size bytes of a file, as the disk that it holds.

@@ -15,6 +15,9 @@ import (
 // Page is in the page of every guest, with the guest's name behind it.
 const Page = "served from the migrated disk of "
 
+// Writing is the name of the VM whose guest keeps writing.
+const Writing = "orders"
+
 const mib = 1 << 20
 
 // host is the simulated ESXi: a handful of VMs, each with a fate of its own.
@@ -37,6 +40,10 @@ func host(dir string) (esxsim.Config, error) {
 			Annotation: "a NIC without mapping", Disks: []esxsim.Disk{{Size: 96 * mib}}},
 		{Name: takenName, Power: esxsim.Off, NICs: nic, Annotation: "its name is taken in the cluster", Disks: []esxsim.Disk{{Size: 96 * mib}}},
 		{Name: "build\x1b[31m+[old]\u202e 100%", Power: esxsim.Off, NICs: nic, Annotation: "a hostile name", Disks: []esxsim.Disk{{Size: 96 * mib}}},
+		{Name: Writing, Power: esxsim.On, Hostname: "orders", IPs: []string{"192.0.2.15"}, CPUs: 2, MemoryMiB: 4096, NICs: nic, ChangeTracking: true,
+			Annotation: "its guest never stops writing", Shutdown: esxsim.Shutdown{Answer: esxsim.Obeys, Delay: time.Second},
+			Disks:   []esxsim.Disk{{Size: 768 * mib}},
+			Writers: []esxsim.Writer{{Rate: 512 << 10, Seed: 1, Area: esxsim.Range{Offset: 200 * mib, Length: 32 * mib}}}},
 	}
 	for i := range vms {
 		for j := range vms[i].Disks {
@@ -47,7 +54,7 @@ func host(dir string) (esxsim.Config, error) {
 			vms[i].Disks[j].Contents.File = path
 		}
 	}
-	return esxsim.Config{Dir: filepath.Join(dir, "esxi"), Password: Password, Networks: []string{"DMZ 10"}, VMs: vms, Rate: 24 * mib}, nil
+	return esxsim.Config{Dir: filepath.Join(dir, "esxi"), NBD: "127.0.0.1:0", Password: Password, Networks: []string{"DMZ 10"}, VMs: vms, Rate: 24 * mib}, nil
 }
 
 // image makes a disk's contents once: a bootable guest on the first disk, and reproducible data here and there on each.
