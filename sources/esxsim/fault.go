@@ -20,7 +20,7 @@ type SOAPFault struct {
 	Skip   int           `json:"skip,omitempty"`   // let the first so many pass
 	Count  int           `json:"count,omitempty"`  // hit so many; 0 means until cleared
 	InTask bool          `json:"inTask,omitempty"` // the call succeeds, its task fails (power, snapshots, rename)
-	Delay  time.Duration `json:"delay,omitempty"`  // before the call is looked at
+	Delay  time.Duration `json:"delay,omitempty"`  // before the call is looked at, or until the script is cleared
 	Lost   bool          `json:"lost,omitempty"`   // the call takes effect, its answer is cut off; Fault is not used
 	Forget bool          `json:"forget,omitempty"` // the call takes effect, its task is forgotten as soon as it has ended; Fault is not used
 }
@@ -68,7 +68,7 @@ func (s *script) soap(srv *Server, call *simulator.Method, inTask bool) types.Ba
 	if f == nil {
 		return nil
 	}
-	srv.sleep(f.Delay)
+	s.sleep(srv, f.Delay)
 	if f.Fault == "" {
 		return nil
 	}
@@ -77,6 +77,23 @@ func (s *script) soap(srv *Server, call *simulator.Method, inTask bool) types.Ba
 		return &types.SystemError{Reason: err.Error()}
 	}
 	return fault
+}
+
+// sleep waits, at most until the script is cleared or the host is closed.
+func (s *script) sleep(srv *Server, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	s.mu.Lock()
+	cleared := s.cleared
+	s.mu.Unlock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-cleared:
+	case <-srv.closing:
+	}
 }
 
 // lost says whether the answer of this call is to be cut off.
