@@ -107,7 +107,7 @@ func newWorldWith(t *testing.T, change func(*kubesim.Config), vms ...esxsim.VM) 
 func (w *testWorld) between(vms []esxsim.VM, class string, target spec.Destination) {
 	w.t.Helper()
 	var err error
-	if w.host, err = esxsim.Start(w.t.Context(), esxsim.Config{Dir: filepath.Join(w.dir, "esxi"), Password: testPassword, VMs: vms, Networks: []string{"DMZ"}}); err != nil {
+	if w.host, err = esxsim.Start(w.t.Context(), esxsim.Config{Dir: filepath.Join(w.dir, "esxi"), NBD: "127.0.0.1:0", Password: testPassword, VMs: vms, Networks: []string{"DMZ"}}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(w.host.Close)
