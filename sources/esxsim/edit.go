@@ -171,6 +171,8 @@ func (s *Server) findDisk(vm string, index int) (*machine, *disk, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if index < 0 || index >= len(m.disks) {
 		return nil, nil, fmt.Errorf("vm %q has no disk %d", vm, index)
 	}

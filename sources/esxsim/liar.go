@@ -10,6 +10,9 @@ type TrackingFaults struct {
 	Whole bool `json:"whole,omitempty"`
 	// Unknown fails "*", as elsewhere than on VMFS.
 	Unknown bool `json:"unknown,omitempty"`
+	// Lax answers for an id of another tracking file as if it were this one's,
+	// instead of failing.
+	Lax bool `json:"lax,omitempty"`
 }
 
 // SetTracking changes how a disk's change tracking answers from now on.

@@ -45,6 +45,7 @@ type disk struct {
 	stamps     []uint32            // epoch of the last write, by grain; 0 for never
 	frozen     map[string][]uint32 // those of each snapshot, by the descriptor of the delta that it began
 	generation int                 // of the tracking file
+	late       int                 // snapshots that are older than the disk
 	lies       TrackingFaults
 
 	key, bus, unit int32

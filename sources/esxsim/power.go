@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/vmware/govmomi/object"
@@ -108,12 +109,19 @@ func (m *machine) setPowerFields() {
 	m.obj.Summary.Runtime.Host = host
 }
 
+// maxRecent is how many tasks a VM names, ended or not.
+const maxRecent = 20
+
 // task runs f as a task of the VM. The task locks a name of its own, so that
 // a slow one does not keep others from looking at the VM.
 func (m *machine) task(ctx *simulator.Context, name string, f func() (types.AnyType, types.BaseMethodFault)) types.ManagedObjectReference {
 	private := types.ManagedObjectReference{Type: m.ref.Type, Value: fmt.Sprintf("%s-%s", m.ref.Value, name)}
 	t := simulator.CreateTask(private, name, func(t *simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		own := m.server.context()
+		own.WithLock(m.obj, func() {
+			recent := append(slices.Clone(m.obj.RecentTask), t.Self)
+			own.Update(m.obj, []types.PropertyChange{{Name: "recentTask", Val: recent[max(0, len(recent)-maxRecent):]}})
+		})
 		m.mu.Lock()
 		named := escapeName(m.name)
 		m.mu.Unlock()

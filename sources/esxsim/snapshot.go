@@ -71,8 +71,11 @@ func (w *wrapped) ConsolidateVMDisksTask(ctx *simulator.Context, _ *types.Consol
 // Each disk has one delta for each snapshot, beside orphans.
 
 // layerOf is the delta that the i-th snapshot began; the number of layers
-// where it began none, of an independent disk.
+// where it began none, of an independent disk or one that came later.
 func (d *disk) layerOf(i int) int {
+	if i -= d.late; i < 0 {
+		return len(d.layers)
+	}
 	for k, l := range d.layers {
 		if !l.delta() || l.Orphan {
 			continue
@@ -230,8 +233,11 @@ func (m *machine) dropSnapshot(ctx *simulator.Context, line []types.VirtualMachi
 	}
 	for _, d := range m.disks {
 		k := d.layerOf(i)
+		if i < d.late {
+			d.late--
+		}
 		if k >= len(d.layers) {
-			continue // independent
+			continue // it took no part
 		}
 		if !merge {
 			d.layers[k].Orphan = true
