@@ -21,13 +21,17 @@ type Live interface {
 	Snapshots(ctx context.Context, ref machine.Ref) ([]Snapshot, error)
 
 	// TakeSnapshot takes a snapshot without memory and returns when the source has it. A snapshot of that name which carries
-	// the same description is there already: it is given back, that is success. A quiesced one that the guest refuses is
+	// the same description is there already: it is given back, that is success; one that is being taken is waited for first. A quiesced one that the guest refuses is
 	// fault.QuiesceFailed, Blocked: take it again without.
 	TakeSnapshot(ctx context.Context, ref machine.Ref, wanted SnapshotSpec) (Snapshot, error)
 
 	// RemoveSnapshot removes exactly this snapshot, with its files, and returns when the source no longer has it. Gone
 	// already is success, also when the source has forgotten the task. It never touches children or others.
 	RemoveSnapshot(ctx context.Context, ref machine.Ref, s Snapshot) error
+
+	// Settled gives nil when no snapshot of the VM is being taken: what Snapshots gives after it is all that was asked for
+	// before. Else TaskInProgress, Transient; one that was asked for by a process that has ended counts as well.
+	Settled(ctx context.Context, ref machine.Ref) error
 
 	// Changed gives one page of what was written to the disk since the change id, as of the snapshot, or as the disk is now
 	// where snapshot is nil and the VM is off. It starts at offset and tells how far the answer reaches; ask on until it

@@ -3,6 +3,7 @@ package vsphere
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -25,11 +26,14 @@ func (s *Source) changed(ctx context.Context, ref machine.Ref, snapshot *sources
 	if err = cmp.Or(err, b.missing("runtime.powerState"), b.missing("config.hardware.device")); err != nil {
 		return none, err
 	}
-	capacity := int64(-1)
+	capacity, current := int64(-1), ""
 	for _, d := range disks(object.VirtualDeviceList(get[types.ArrayOfVirtualDevice](b, "config.hardware.device").VirtualDevice)) {
 		if d.Key == disk.Key {
-			capacity = d.Capacity
+			capacity, current = d.Capacity, trackedID(d.ChangeID)
 		}
+	}
+	if snapshot != nil {
+		current = snapshot.ChangeIDs[disk.Key]
 	}
 	switch {
 	case capacity < 0:
@@ -40,12 +44,20 @@ func (s *Source) changed(ctx context.Context, ref machine.Ref, snapshot *sources
 		return none, fault.Newf(fault.Blocked, fault.Refused, "offset %d", offset)
 	case since == "":
 		return none, lost("the snapshot recorded no change id: changes were not tracked yet")
+	case current != "" && trackingFile(current) != trackingFile(since):
+		return none, lost("the disk's tracking file is another since: change id %q was recorded and it has %q", since, current)
 	case snapshot == nil && power(get[types.VirtualMachinePowerState](b, "runtime.powerState")) == machine.On:
 		return none, runs("its power state is on")
 	case offset >= capacity:
 		return sources.Changes{Reach: capacity}, nil
 	}
 	return s.page(ctx, vm, snapshot, disk.Key, capacity, since, offset)
+}
+
+// trackingFile is the part of a change id that names the file; ids of two files cannot be compared.
+func trackingFile(id string) string {
+	file, _, _ := strings.Cut(id, "/")
+	return file
 }
 
 // page asks once. What the answer leaves out before its start may have changed; what it says of areas outside of what it

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	vimfault "github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/object"
@@ -103,6 +104,18 @@ func (s *Source) takeSnapshot(ctx context.Context, ref machine.Ref, wanted sourc
 	if err != nil || found {
 		return got, err
 	}
+	tasks, err := s.taking(ctx, ref)
+	for _, t := range tasks { // whether it succeeds is seen by what is there then
+		if err := s.wait(ctx, t); ctx.Err() != nil {
+			return got, err
+		}
+	}
+	if len(tasks) > 0 {
+		vm, got, found, err = s.named(ctx, ref, wanted)
+	}
+	if err != nil || found {
+		return got, err
+	}
 	boundary.Cross(boundary.SourceAct, "take snapshot")
 	res, err := methods.CreateSnapshot_Task(ctx, s.vim, &types.CreateSnapshot_Task{
 		This: vm, Name: wanted.Name, Description: wanted.Description, Memory: false, Quiesce: wanted.Quiesce,
@@ -150,6 +163,47 @@ func refusesRest(err error) bool {
 		return true
 	}
 	return false
+}
+
+// Settled looks for snapshots that are being taken.
+func (s *Source) Settled(ctx context.Context, ref machine.Ref) error {
+	tasks, err := s.taking(ctx, ref)
+	if err == nil && len(tasks) > 0 {
+		err = fault.Newf(fault.Transient, InProgress, "a snapshot is being taken (%s)", tasks[0].Value)
+	}
+	return s.fail(err, "look what is done to VM %s", ref)
+}
+
+// taking gives the VM's tasks that take a snapshot and have not ended.
+func (s *Source) taking(ctx context.Context, ref machine.Ref) (tasks []types.ManagedObjectReference, err error) {
+	_, b, err := s.look(ctx, ref, "recentTask")
+	if err = cmp.Or(err, b.missing("recentTask")); err != nil {
+		return nil, err
+	}
+	infos := func(of ...types.ManagedObjectReference) ([]types.ObjectContent, error) {
+		return s.retrieve(ctx, of, []string{"info.state", "info.descriptionId"})
+	}
+	recent := get[types.ArrayOfManagedObjectReference](b, "recentTask").ManagedObjectReference
+	content, err := infos(recent...)
+	if vimfault.Is(err, &types.ManagedObjectNotFound{}) { // one is forgotten by now, which fails the others too
+		content, err = nil, nil
+		for _, t := range recent {
+			c, lerr := infos(t)
+			if lerr != nil && !vimfault.Is(lerr, &types.ManagedObjectNotFound{}) {
+				return nil, lerr
+			}
+			content = append(content, c...)
+		}
+	}
+	for _, c := range content {
+		b := bagOf(c)
+		state := get[types.TaskInfoState](b, "info.state")
+		ended := state == types.TaskInfoStateSuccess || state == types.TaskInfoStateError
+		if !ended && strings.HasPrefix(get[string](b, "info.descriptionId"), "VirtualMachine.createSnapshot") {
+			tasks = append(tasks, c.Obj)
+		}
+	}
+	return tasks, err
 }
 
 // RemoveSnapshot removes the snapshot, merges its deltas and looks that both are gone.
