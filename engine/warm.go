@@ -128,6 +128,11 @@ func (t *turn) lookWarm(ctx context.Context, seen *warm.Seen) (work warmWork, o 
 		if vm.Power != machine.Off {
 			return work, nil, t.startedAgain(vm)
 		}
+		if !t.m.Status.Has(SourcePoweredOff) {
+			if o, err = t.seeOff(ctx, src, vm); o != nil || err != nil {
+				return work, o, err
+			}
+		}
 		seen.Clean = len(ours) == 0
 		if w.Phase == warm.Completing && seen.Clean {
 			seen.Clean, err = t.nothingHeld(ctx)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"landfall/engine/fault"
 	"landfall/engine/machine"
+	"landfall/engine/plaintext"
 	"landfall/engine/preflight"
 	"landfall/engine/spec"
 	"landfall/engine/warm"
@@ -19,15 +21,8 @@ func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 // sameWarm looks whether the VM is still the one that was judged. Its paths change with every snapshot and are not compared.
 func (t *turn) sameWarm(vm machine.VM) error {
 	old := t.m.Status.Inventory
-	for i, o := range old.DiskList {
-		n := slices.IndexFunc(vm.DiskList, func(d machine.Disk) bool { return d.Key == o.Key })
-		if n < 0 || vm.DiskList[n].Capacity != o.Capacity {
-			return fault.Hint(fault.Newf(fault.Blocked, fault.SizeChanged, "disk %d (%s) of %s was resized or removed while it was being moved", i, o.Where(), vm.Ref),
-				"cancel, and migrate the VM again as it is now")
-		}
-	}
-	if len(vm.DiskList) != len(old.DiskList) {
-		return fault.Hint(fault.Newf(fault.Blocked, fault.SizeChanged, "%s has %d disks, it had %d when it was judged", vm.Ref, len(vm.DiskList), len(old.DiskList)),
+	if changed := diskChanges(old.DiskList, vm.DiskList); len(changed) > 0 {
+		return fault.Hint(fault.Newf(fault.Blocked, fault.SizeChanged, "%s has changed while it was being moved: %s", vm.Ref, strings.Join(changed, "; ")),
 			"cancel, and migrate the VM again as it is now")
 	}
 	if old.Host != vm.Host {
@@ -39,6 +34,28 @@ func (t *turn) sameWarm(vm machine.VM) error {
 		old.Power = vm.Power
 	}
 	return nil
+}
+
+// diskChanges says which disks have another size than the one that was judged, came or went.
+func diskChanges(old, now []machine.Disk) (lines []string) {
+	at := func(list []machine.Disk, key int32) int {
+		return slices.IndexFunc(list, func(d machine.Disk) bool { return d.Key == key })
+	}
+	for i, o := range old {
+		name := fmt.Sprintf("disk %d (%s, %s)", i, plaintext.Label(o.Label), o.Where())
+		switch n := at(now, o.Key); {
+		case n < 0:
+			lines = append(lines, fmt.Sprintf("%s of %d bytes was removed", name, o.Capacity))
+		case now[n].Capacity != o.Capacity:
+			lines = append(lines, fmt.Sprintf("%s had %d bytes and has %d", name, o.Capacity, now[n].Capacity))
+		}
+	}
+	for _, n := range now {
+		if at(old, n.Key) < 0 {
+			lines = append(lines, fmt.Sprintf("a disk (%s, %s) of %d bytes was added", plaintext.Label(n.Label), n.Where(), n.Capacity))
+		}
+	}
+	return lines
 }
 
 // ownSnapshots gives our snapshots. One of another's is never touched, and nothing is done beside it.
@@ -189,17 +206,22 @@ func (t *turn) seeOff(ctx context.Context, src sources.Live, vm machine.VM) (*Ob
 // startedAgain is when the source runs although it was seen off. What was caught up with is caught up with again; a disk that
 // was finished cannot be.
 func (t *turn) startedAgain(vm machine.VM) error {
-	w := t.m.Status.Warm
-	for i := range w.Workers {
-		d := &w.Workers[i]
-		if d.Phase == warm.WorkerCompleting || d.Phase == warm.WorkerCompleted {
+	st := &t.m.Status
+	for i := range st.Warm.Workers {
+		if !t.writtenAgain(i) {
 			return fault.Newf(fault.Permanent, "PoweredOnAgain", "%s is %s after its disk %d was finished: what it writes is in no copy", vm.Ref, vm.Power, i)
 		}
-		d.CaughtUp = false
 	}
+	st.Times.SourcePoweredOff = time.Time{}
 	t.condition(SourcePoweredOff, false, "PoweredOn", "the source was powered on again")
 	return fault.Hint(fault.Newf(fault.Blocked, "PoweredOnAgain", "%s was powered on again after it had been seen off", vm.Ref),
 		"find out who started it; shut it down and retry: what it wrote meanwhile is caught up with; or cancel")
+}
+
+// writtenAgain has a disk caught up with once more, and tells whether that can be.
+func (t *turn) writtenAgain(i int) bool {
+	t.m.Status.Disks[i].Acquired = false
+	return t.m.Status.Warm.Written(i)
 }
 
 // nothingHeld tells whether all that was on the source is struck off.

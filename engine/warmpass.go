@@ -85,7 +85,7 @@ func (t *turn) workWarm(ctx context.Context, work warmWork) error {
 		case warm.Backfill, warm.Replay, warm.Catch:
 			err = t.startPass(ctx, src, task)
 		case warm.Finish:
-			err = t.finishDisk(ctx, task.Worker)
+			err = t.finishDisk(ctx, src, task.Worker)
 		case warm.Sweep, warm.Release:
 			err = t.releaseSource(ctx)
 		}
@@ -152,7 +152,7 @@ func (p *pass) look(ctx context.Context) (machine.VM, machine.Disk, error) {
 	}
 	n := slices.IndexFunc(vm.DiskList, func(d machine.Disk) bool { return d.Key == p.disk.Key })
 	if n < 0 {
-		return vm, machine.Disk{}, fault.Newf(fault.Blocked, fault.SizeChanged, "the disk with key %d is gone", p.disk.Key)
+		return vm, machine.Disk{}, fault.Hint(fault.Newf(fault.Blocked, fault.SizeChanged, "the disk with key %d was removed", p.disk.Key), "cancel, and migrate the VM again as it is now")
 	}
 	if p.snapshot != nil {
 		all, err := p.src.Snapshots(ctx, p.ref)
@@ -175,7 +175,7 @@ func (p *pass) transfer(disk sources.Disk, extents []sources.Extent) transfer.Jo
 // sized sees that a disk that was opened is the one that was judged.
 func (p *pass) sized(disk sources.Disk) error {
 	if disk.Size() != p.disk.Size {
-		return fault.Hint(fault.Newf(fault.Blocked, fault.SizeChanged, "the disk was %d bytes, is %d", p.disk.Size, disk.Size()), "cancel, and migrate the VM again as it is now")
+		return fault.Hint(fault.Newf(fault.Blocked, fault.SizeChanged, "the disk had %d bytes and has %d", p.disk.Size, disk.Size()), "cancel, and migrate the VM again as it is now")
 	}
 	return nil
 }
@@ -297,30 +297,27 @@ func (p *pass) catchUp(ctx context.Context) (r passed, err error) {
 	if err := p.src.ProveOff(ctx, vm); err != nil {
 		return r, err
 	}
-	var changed []sources.Extent
-	whole := p.disk.Base == "" || p.disk.Full != ""
-	if !whole {
-		if changed, err = p.changes(ctx, vm, disk); err != nil {
-			return r, err
-		}
-	}
+	// What was written since is asked for only after the stamp was taken, which every later write changes.
 	open, err := p.src.OpenDisk(ctx, vm, disk)
 	if err != nil {
 		return r, err
 	}
 	defer open.Close()
-	if whole {
+	stamp := stampOf(open)
+	if p.disk.Base == "" || p.disk.Full != "" {
 		r, err = p.whole(ctx, open)
 	} else {
+		var changed []sources.Extent
+		if changed, err = p.changes(ctx, vm, disk); err != nil {
+			return r, err
+		}
 		r = passed{reader: open.Reader(), allocated: -1, round: warm.Round{Bytes: total(changed)}}
 		err = p.apply(ctx, open, changed, &r)
 	}
 	if err != nil {
 		return r, err
 	}
-	if s, ok := open.(sources.Stamped); ok {
-		r.stamp = s.Stamp()
-	}
+	r.stamp = stamp
 	if !p.prove {
 		return r, nil
 	}
@@ -338,4 +335,11 @@ func (p *pass) catchUp(ctx context.Context) (r passed, err error) {
 	r.proved = true
 	r.sha256, err = imageSum(ctx, p.path, p.disk.Size, p.ledger)
 	return r, err
+}
+
+func stampOf(d sources.Disk) string {
+	if s, ok := d.(sources.Stamped); ok {
+		return s.Stamp()
+	}
+	return ""
 }

@@ -74,7 +74,16 @@ func (s *State) Lost(alive func(id string) bool) (workers []int) {
 // Reread has the whole disk read again, because its changes cannot be trusted.
 func (s *State) Reread(worker int, why string) {
 	w := &s.Workers[worker]
-	w.Full, w.Base, w.Gap, w.Accepted, w.CaughtUp, w.Final = why, "", -1, false, false, false
+	w.Full, w.Base, w.Gap, w.Accepted = why, "", -1, false
+	s.Written(worker)
+}
+
+// Written records that the source was written after its disk was caught up with, or may have been: what changed is read once
+// more. It tells whether that can be: a worker that has completed is never begun again.
+func (s *State) Written(worker int) bool {
+	w := &s.Workers[worker]
+	w.CaughtUp, w.Final = false, false
+	return w.Phase != WorkerCompleted
 }
 
 // Copied records a whole copy of the disk as its lease froze it.

@@ -42,7 +42,7 @@ const (
 	Backfill   Do = "backfill"   // copy all of the disk as the lease froze it
 	Replay     Do = "replay"     // ask what changed between Base and the lease, and apply it
 	Catch      Do = "catch up"   // ask what changed since Base, now that the source is off, and apply it
-	Finish     Do = "finish"     // see the snapshot gone and record the digest
+	Finish     Do = "finish"     // see the source as it was caught up with, and record the digest
 	Prepare    Do = "prepare the target"
 	Stop       Do = "stop the source"
 	Sweep      Do = "sweep"   // remove a snapshot of ours that was taken and could not be recorded
@@ -167,7 +167,7 @@ func (s *State) advance(w *Disk, seen Seen) {
 			s.move(w, WorkerCompleting, seen.Now, "")
 		}
 	case WorkerCompleting:
-		if w.Final && w.Lease == nil {
+		if w.Final && w.CaughtUp && w.Lease == nil {
 			s.move(w, WorkerCompleted, seen.Now, "")
 		}
 	}
@@ -234,7 +234,9 @@ func (s *State) tasks(seen Seen) (tasks []Task) {
 			coordinator(Sweep)
 		}
 	case Completing:
-		coordinator(Release)
+		if s.all(WorkerCompleted) {
+			coordinator(Release)
+		}
 	}
 	for i := range s.Workers {
 		if seen.Busy != nil && seen.Busy(i) {
@@ -270,10 +272,14 @@ func (s *State) task(w *Disk, seen Seen) Do {
 			return Catch
 		}
 	case WorkerCompleting:
-		if w.Lease != nil {
+		switch {
+		case w.Lease != nil:
 			return s.drop(w)
+		case !w.CaughtUp && !s.Snapshots() && !s.Options.Paused: // the source was written once more
+			return Catch
+		case w.CaughtUp && s.Phase == Completing: // all together, so that none is finished for long while others are read
+			return Finish
 		}
-		return Finish
 	}
 	return ""
 }

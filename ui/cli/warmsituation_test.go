@@ -42,53 +42,6 @@ func fullAgain(m engine.Migration) string {
 	return strings.Join(why, "; ")
 }
 
-// TestWarmIsCancelledInEveryPhase ends with nothing of ours on the source, and the source as it was.
-func TestWarmIsCancelledInEveryPhase(t *testing.T) {
-	w := newWorld(t, writingVM(t, "vm", 16<<20))
-	w.guestWrites("vm", 128<<10)
-	w.engine()
-	for _, p := range []warm.CoordinatorPhase{warm.Active, warm.PreparingTarget, warm.CuttingOver, warm.CatchingUp} {
-		t.Run(string(p), func(t *testing.T) {
-			sub := *w
-			sub.t = t
-			if p == warm.Active {
-				w.host.SetRate(2 << 20)
-			}
-			if p == warm.CuttingOver {
-				if err := w.host.SetShutdown("vm", esxsim.Shutdown{Answer: esxsim.Refuses}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			m := sub.apply("vm", warmly("vm", nil))
-			if p == warm.CuttingOver || p == warm.CatchingUp {
-				sub.converged(m.UID)
-				if p == warm.CatchingUp {
-					w.host.SetRate(64 << 10)
-				}
-				sub.cut(m)
-			}
-			sub.warmAt(m.UID, p)
-			sub.cancelled(m)
-			w.host.SetRate(0)
-			m, err := w.store.Migration(t.Context(), m.UID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if m.Status.Warm.Phase != warm.Cancelled {
-				t.Errorf("the coordinator is %s", m.Status.Warm.Phase)
-			}
-			for _, d := range m.Status.Warm.Workers {
-				if d.Phase != warm.WorkerCancelled && d.Phase != warm.WorkerCompleted {
-					t.Errorf("worker %d is %s", d.Index, d.Phase)
-				}
-			}
-			sub.noSnapshots("vm")
-			_ = w.host.SetShutdown("vm", esxsim.Shutdown{Answer: esxsim.Obeys, Delay: 30 * time.Millisecond})
-			_ = w.host.SetPower("vm", esxsim.On)
-		})
-	}
-}
-
 // TestTrackingThatLiesIsFoundOut: an area that change tracking leaves out ends a proved migration as Failed, with the reason.
 func TestTrackingThatLiesIsFoundOut(t *testing.T) {
 	w := newWorld(t, writingVM(t, "vm", 16<<20))
@@ -115,12 +68,25 @@ func TestTrackingThatLiesIsFoundOut(t *testing.T) {
 // TestWhatIsLostOnTheWayIsReadAgain: forgotten change ids and a snapshot that somebody removed cost a full pass, with the reason
 // shown, and nothing else.
 func TestWhatIsLostOnTheWayIsReadAgain(t *testing.T) {
+	const forgotten = "change tracking has forgotten"
 	for name, tc := range map[string]struct {
 		lose func(w *testWorld) error
 		why  string
 	}{
-		"tracking forgets":     {func(w *testWorld) error { return w.host.LoseTracking("vm") }, "change tracking has forgotten"},
+		"tracking forgets":     {func(w *testWorld) error { return w.host.LoseTracking("vm") }, forgotten},
 		"our snapshot is gone": {func(w *testWorld) error { return w.host.RemoveSnapshots("vm", "") }, "removed by somebody else"},
+		"FileFault": {func(w *testWorld) error {
+			return w.host.FailSOAP(esxsim.SOAPFault{Method: "QueryChangedDiskAreas", Fault: "FileFault", Count: 1})
+		}, forgotten},
+		"the tracking file is another, and the host does not mind": {func(w *testWorld) error {
+			if err := w.host.SetTracking("vm", 0, esxsim.TrackingFaults{Lax: true}); err != nil {
+				return err
+			}
+			if err := w.host.WriteDisk("vm", 0, 5<<20, []byte("what only the old file knew of")); err != nil {
+				return err
+			}
+			return w.host.LoseTracking("vm")
+		}, forgotten},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, writingVM(t, "vm", 16<<20))
@@ -137,25 +103,6 @@ func TestWhatIsLostOnTheWayIsReadAgain(t *testing.T) {
 			w.equal(m)
 			w.noSnapshots("vm")
 		})
-	}
-}
-
-func TestASnapshotOfAnotherIsNeverTouched(t *testing.T) {
-	w := newWorld(t, writingVM(t, "vm", 16<<20))
-	m := w.apply("vm", warmly("vm", nil))
-	w.engine()
-	w.converged(m.UID)
-	if err := w.host.TakeSnapshot("vm", "backup of the night"); err != nil {
-		t.Fatal(err)
-	}
-	m = w.phase(m.UID, engine.ManualInterventionRequired)
-	if m.Status.Reason != "SnapshotAppeared" {
-		t.Errorf("%s: %s", m.Status.Reason, m.Status.Message)
-	}
-	w.cancelled(m)
-	left := w.snapshotsOf("vm")
-	if len(left) != 1 || left[0].Name != "backup of the night" {
-		t.Errorf("snapshots: %+v", left)
 	}
 }
 
