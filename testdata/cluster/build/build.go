@@ -58,16 +58,18 @@ func (b Builder) Path(p Program) (string, error) {
 	return filepath.Join(b.Bin, p.Name+"-"+hex.EncodeToString(h.Sum(nil))[:12]), nil
 }
 
-// Missing gives those of the programs that are not built.
+// Missing gives those of the programs that are not built, each once.
 func (b Builder) Missing(all []Program) (missing []Program, err error) {
+	seen := map[string]bool{}
 	for _, p := range all {
 		path, err := b.Path(p)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := os.Stat(path); err != nil {
+		if _, err := os.Stat(path); err != nil && !seen[path] {
 			missing = append(missing, p)
 		}
+		seen[path] = true
 	}
 	return missing, nil
 }

@@ -75,11 +75,11 @@ func TestBuildOnce(t *testing.T) {
 	b := source(t, "word")
 	p := say
 	p.Flags = "-X main.more=s"
-	if missing, err := b.Missing([]Program{p}); err != nil || len(missing) != 1 {
+	if missing, err := b.Missing([]Program{p, p}); err != nil || len(missing) != 1 {
 		t.Fatalf("missing are %v, %v", missing, err)
 	}
 	for range 2 {
-		if err := b.Build(t.Context(), []Program{p}); err != nil {
+		if err := b.Build(t.Context(), []Program{p, p}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,7 +3,6 @@ package vm
 import (
 	"context"
 	"encoding/base64"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,30 +13,31 @@ import (
 	"landfall/testdata/cluster/lab"
 )
 
-// install does what KubeVirt's operator does, from the manifests that it would use, with the lab's authority.
-func install(ctx context.Context, l *lab.Lab, a *control.Authority, program string) error {
+// install does what KubeVirt's operator does, from the manifests that it would use, with the lab's authority: all but what
+// virt-api itself must answer for, which is given back in the order in which it can be applied once virt-api runs.
+func install(ctx context.Context, l *lab.Lab, a *control.Authority, program string) (services, later []*unstructured.Unstructured, err error) {
 	all, err := control.Manifests(ctx, program)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	ca := base64.StdEncoding.EncodeToString(a.CA())
 	first := []*unstructured.Unstructured{control.Namespace(namespace)}
-	var gates []*unstructured.Unstructured // they refuse everything until virt-api serves
+	var preferences []*unstructured.Unstructured
 	for _, u := range all {
 		switch u.GetKind() {
 		case "CustomResourceDefinition": // layer api
 		case "APIService":
 			_ = unstructured.SetNestedField(u.Object, ca, "spec", "caBundle")
-			gates = append(gates, u)
+			services = append(services, u)
 		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 			hooks, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
 			for _, h := range hooks {
 				_ = unstructured.SetNestedField(h.(map[string]any), ca, "clientConfig", "caBundle")
 			}
 			_ = unstructured.SetNestedSlice(u.Object, hooks, "webhooks")
-			gates = append(gates, u)
+			later = append(later, u)
 		case "VirtualMachineClusterPreference":
-			gates = append(gates, u)
+			preferences = append(preferences, u)
 		default:
 			first = append(first, u)
 		}
@@ -50,25 +50,9 @@ addressType: IPv4, endpoints: [{addresses: [%s], conditions: {ready: true}}], po
 		control.Object(`{apiVersion: kubevirt.io/v1, kind: KubeVirt, metadata: {name: kubevirt, namespace: %s}, spec: {configuration: {developerConfiguration: {useEmulation: true}}}}`, namespace),
 	)
 	if err := control.Apply(ctx, l, first...); err != nil {
-		return err
+		return nil, nil, err
 	}
-	if err := deployed(ctx, l); err != nil {
-		return err
-	}
-	// Preferences pass virt-api's own webhook: the gates are closed last.
-	return control.Apply(ctx, l, preferencesFirst(gates)...)
-}
-
-func preferencesFirst(in []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
-	var rest []*unstructured.Unstructured
-	for _, u := range in {
-		if strings.HasSuffix(u.GetKind(), "Preference") {
-			out = append(out, u)
-		} else {
-			rest = append(rest, u)
-		}
-	}
-	return append(out, rest...)
+	return services, append(later, preferences...), deployed(ctx, l)
 }
 
 // deployed writes the status that the operator gives a KubeVirt that is installed.

@@ -61,7 +61,8 @@ func Up(ctx context.Context, l *lab.Lab, b build.Builder) error {
 	if err != nil {
 		return err
 	}
-	if err := install(ctx, l, a, path["kubevirt-manifests"]); err != nil {
+	services, later, err := install(ctx, l, a, path["kubevirt-manifests"])
+	if err != nil {
 		return err
 	}
 	if err := l.Start(lab.Process{Name: "virt-api", Env: []string{"KUBECONFIG=" + control.Kubeconfig(l, "virt-api")}, Argv: []string{path["virt-api"],
@@ -72,7 +73,14 @@ func Up(ctx context.Context, l *lab.Lab, b build.Builder) error {
 	if err := startHandler(l, path["kwok"]); err != nil {
 		return err
 	}
+	if err := control.Apply(ctx, l, services...); err != nil {
+		return err
+	}
 	if err := l.Until(ctx, "virt-api serves", 2*time.Minute, func(ctx context.Context) error { return served(ctx, l) }); err != nil {
+		return err
+	}
+	// Its webhooks refuse what it does not answer for, and preferences pass them.
+	if err := control.Apply(ctx, l, later...); err != nil {
 		return err
 	}
 	if err := l.Start(lab.Process{Name: "virt-controller", Argv: []string{path["virt-controller"],
