@@ -45,7 +45,7 @@ type labVolume struct {
 	image  []byte
 }
 
-// volume plans one; change may be nil.
+// volume plans one, with room for its file system; change may be nil.
 func (l *lab) volume(t *testing.T, change func(*spec.Destination)) *labVolume {
 	t.Helper()
 	ns := l.namespace(t)
@@ -54,7 +54,7 @@ func (l *lab) volume(t *testing.T, change func(*spec.Destination)) *labVolume {
 	return &labVolume{
 		lab: l, t: t, world: labWorld{objects: objects{rest: l.admin, class: "lab"}, l: l}, target: l.dial(t, "migrator", ns, change),
 		owner: targets.Owner{UID: "lab", Name: "lab", Namespace: ns}, image: image,
-		v: targets.Volume{Name: "disk-0", Size: int64(len(image)), StorageClass: "lab", VolumeMode: "Filesystem", AccessModes: []string{"ReadWriteOnce"}, BindNow: true},
+		v: targets.Volume{Name: "disk-0", Size: int64(len(image)) + 1<<20, StorageClass: "lab", VolumeMode: "Filesystem", AccessModes: []string{"ReadWriteOnce"}, BindNow: true},
 	}
 }
 
