@@ -15,6 +15,7 @@ const (
 	Converging Stage = iota
 	Converged
 	CatchingUp
+	Delivering
 )
 
 // Following is a desk with one warm migration at a stage, of a VM of two disks.
@@ -32,7 +33,8 @@ func Following(now func() time.Time, at Stage) *Desk {
 	lease := &warm.Lease{Generation: 4, Name: warm.Name(m.UID, 4), Taken: Noon.Add(-40 * time.Second)}
 	rounds := []warm.Round{{Number: 1, Kind: warm.KindFull, Started: Noon.Add(-20 * time.Minute), Seconds: 300, Bytes: 8 << 30}}
 	for i, n := range []int64{900, 400, 180, 96} {
-		rounds = append(rounds, warm.Round{Number: i + 2, Kind: warm.KindChanges, Started: Noon.Add(time.Duration(i-10) * time.Minute), Seconds: 12.5, Bytes: n * mib})
+		began := Noon.Add(time.Duration(i-10) * time.Minute)
+		rounds = append(rounds, warm.Round{Number: i + 2, Kind: warm.KindChanges, Started: began, Taken: began, Seconds: 12.5, Bytes: n * mib})
 	}
 	st.Warm.Hire([]int32{2000, 2001}, []int64{8 << 30, 16 << 30}, Noon.Add(-24*time.Minute))
 	one, two := &st.Warm.Workers[0], &st.Warm.Workers[1]
@@ -57,5 +59,17 @@ func Following(now func() time.Time, at Stage) *Desk {
 	promised := st.Warm.Forecast
 	st.Warm.Phase, st.Warm.Since, st.Warm.Waiting, st.Warm.Promised, st.Warm.Word = warm.CatchingUp, Noon.Add(-20*time.Second), "", &promised, "ana "+Hostile[5]
 	st.Times.SourcePoweredOff = Noon.Add(-20 * time.Second)
+	if at == CatchingUp {
+		return d
+	}
+	st.Phase, st.Warm.Phase = engine.Importing, warm.Completed
+	for i := range st.Warm.Workers {
+		k := &st.Warm.Workers[i]
+		k.Phase, k.Lease, k.Gap, k.CaughtUp, k.Final = warm.WorkerCompleted, nil, 0, true, true
+	}
+	for i := range st.Disks {
+		k := &st.Disks[i]
+		k.Acquired, k.Artifact, k.Sent = true, &engine.Artifact{Format: "raw", Length: k.Size}, k.Size/4
+	}
 	return d
 }

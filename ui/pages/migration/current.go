@@ -6,6 +6,7 @@ import (
 
 	"landfall/engine"
 	"landfall/engine/plaintext"
+	"landfall/engine/warm"
 	"landfall/ui/feed"
 	"landfall/ui/pages"
 	"landfall/ui/widget"
@@ -37,10 +38,11 @@ func (p *Page) current(s *widget.Sheet, l engine.Line, d *feed.Detail) {
 	if at.Rest() {
 		at = l.Resume
 	}
-	if r, ok := engine.RowOf(at); ok {
+	follows := st.Warm != nil && !st.Warm.Ended() && !l.Phase.Rest()
+	if r, ok := engine.RowOf(at); ok && !follows { // else the coordinator's own says more
 		s.Row("goal", r.Goal)
+		s.Row("seen", seen(st))
 	}
-	s.Row("seen", seen(st))
 	p.rest(s, l, m)
 	if st.Message != "" && l.Questions == 0 { // else it is the question
 		s.Row("message", plaintext.Label(strings.TrimPrefix(st.Reason+": ", ": ")+st.Message))
@@ -62,10 +64,15 @@ func (p *Page) current(s *widget.Sheet, l engine.Line, d *feed.Detail) {
 	}
 	p.checks(s, st)
 	switch {
-	case st.Warm != nil:
-		s.Blank()
+	case st.Warm != nil && st.Warm.Phase != warm.Completed:
+		if !follows {
+			s.Blank()
+		}
 		p.warm(s, d)
 	case len(st.Disks) > 0:
+		if st.Warm != nil {
+			p.forecast(s, st.Warm, st.Times)
+		}
 		s.Blank()
 		for _, k := range st.Disks {
 			s.Line(p.diskLine(k))

@@ -71,7 +71,7 @@ func (p *Page) title(l engine.Line) string {
 		if r := widget.Rate(l.Rate); r != "" {
 			s += "  " + r
 		}
-		if pages.StateOf(l) == pages.Runs {
+		if pages.StateOf(l) == pages.Runs && n < 100 {
 			s += "  ETA " + widget.ETA(l.ETA)
 		}
 	}

@@ -17,7 +17,7 @@ func (p *Page) warm(s *widget.Sheet, d *feed.Detail) {
 	st, now := d.Migration.Status, p.now()
 	w := st.Warm
 	s.Row("warm", p.phase(string(w.Phase), w.Failure != "")+" since "+widget.Since(w.Since, now)+p.path(w))
-	if r, ok := warm.Coordinator.Row(w.Phase); ok {
+	if r, ok := warm.Coordinator.Row(w.Phase); ok && w.Waiting == "" {
 		s.Row("goal", r.Goal)
 	}
 	s.Row("waits", plaintext.Label(w.Waiting))
@@ -115,7 +115,7 @@ func (p *Page) orders(s *widget.Sheet, o spec.Strategy, w *warm.State) {
 	case o.Warm.Hold:
 		said = append(said, p.th.Warn.Render("the cutover is held"))
 	case w.Word != "":
-		said = append(said, "source stopped on the word of "+plaintext.Label(w.Word))
+		said = append(said, "cut over: "+plaintext.Label(w.Word))
 	case o.Warm.CutOver:
 		said = append(said, p.th.Active.Render("the word to cut over is given"))
 	}
@@ -136,23 +136,21 @@ func (p *Page) worker(s *widget.Sheet, k warm.Disk) {
 	s.Blank()
 	s.Line(fmt.Sprintf("disk %d %s ", k.Index, widget.Bytes(k.Size)) + p.phase(string(k.Phase), k.Phase == warm.WorkerFailed || k.Phase == warm.WorkerFailing) +
 		" since " + widget.Since(k.Since, p.now()))
-	if r, ok := warm.Worker.Row(k.Phase); ok {
+	if r, ok := warm.Worker.Row(k.Phase); ok && k.Phase != warm.WorkerConverged { // which the coordinator leaves
 		s.Row("  goal", r.Goal)
 	}
 	if k.Queue > 0 {
 		s.Row("  permit", fmt.Sprintf("waits for one, place %d in the line", k.Queue))
 	}
-	gap := "not known yet"
-	if k.Gap >= 0 {
-		gap = widget.Bytes(k.Gap)
-	}
-	if r := widget.Rate(k.Written); r != "" {
-		gap += ", the guest writes " + r
+	s.Row("  gap", p.gap(k))
+	var rates []string
+	if r := widget.Rate(k.Written); r != "" && !k.CaughtUp {
+		rates = append(rates, "the guest writes "+r)
 	}
 	if r := widget.Rate(k.Rate); r != "" {
-		gap += ", read at " + r
+		rates = append(rates, "read at "+r)
 	}
-	s.Row("  gap", gap+"  "+widget.Sparkline(p.th, gaps(k), 16))
+	s.Row("  rates", strings.Join(rates, ", "))
 	if k.Whole {
 		s.Row("", "its ranges are read only when the source is off: rounds measure the gap")
 	}
@@ -163,6 +161,18 @@ func (p *Page) worker(s *widget.Sheet, k warm.Disk) {
 		s.Row("  whole", p.th.Warn.Render(p.th.Glyph.Warn)+" read whole again: "+plaintext.Label(k.Full))
 	}
 	s.Row("  lease", p.lease(k))
+}
+
+// gap is what was found changed, and when: since then the guest may have written more.
+func (p *Page) gap(k warm.Disk) string {
+	if k.Gap < 0 {
+		return "not known yet"
+	}
+	text := widget.Bytes(k.Gap)
+	if n := len(k.Rounds); n > 0 && !k.CaughtUp && !k.Rounds[n-1].Taken.IsZero() {
+		text += " at " + widget.Clock(k.Rounds[n-1].Taken, p.now())
+	}
+	return text + "  " + widget.Sparkline(p.th, gaps(k), 16)
 }
 
 // gaps are what the rounds after the first copy found changed.
@@ -187,7 +197,7 @@ func (p *Page) lease(k warm.Disk) string {
 	if k.Lease == nil {
 		return ""
 	}
-	s := plaintext.Label(k.Lease.Name) + " of " + widget.Clock(k.Lease.Taken, p.now())
+	s := fmt.Sprintf("our snapshot %d of ", k.Lease.Generation) + widget.Clock(k.Lease.Taken, p.now())
 	if !k.Lease.Quiesced {
 		s += ", not quiesced"
 	}
