@@ -54,8 +54,12 @@ func (t *turn) dropLease(src sources.Live, i int) {
 	})
 }
 
-// removeOwn removes those of our snapshots that are wanted gone, the newest first, and sees them gone.
+// removeOwn removes those of our snapshots that are wanted gone, the newest first, and sees them gone. One that is still being
+// taken, for an engine that has died since, is not gone for not being seen.
 func removeOwn(ctx context.Context, src sources.Live, ref machine.Ref, description string, which func(sources.Snapshot) bool) error {
+	if err := src.Settled(ctx, ref); err != nil {
+		return err
+	}
 	all, err := src.Snapshots(ctx, ref)
 	if err != nil {
 		return err
