@@ -18,7 +18,7 @@ type importing struct{}
 // importMove is what is done next about one volume.
 type importMove struct {
 	disk int
-	do   string // create, deliver, remove
+	do   string // create, mark, deliver, remove
 }
 
 // ackPatience is how long a volume may still call itself ready after it acknowledged the whole image.
@@ -98,6 +98,11 @@ func (t *turn) plan(ctx context.Context, target targets.Target) error {
 		}
 		st.Plan = &p
 	}
+	for i, d := range st.Disks { // a plan that was made before there was an image
+		if v := &st.Plan.Volumes[i]; v.Digest == "" && d.Artifact != nil {
+			v.Digest, v.Format = d.Artifact.Digest, d.Artifact.Format
+		}
+	}
 	if t.options().Strategy.Delivery == spec.DeliverHTTP {
 		return t.offer(ctx)
 	}
@@ -150,6 +155,8 @@ func (t *turn) seeVolume(ctx context.Context, target targets.Target, i int) (Obs
 		return move("remove", fmt.Sprintf("was made for something else %v", s.Diff))
 	case t.e.jobs.running(key):
 		return Observation{Sight: Running, Seen: v.Name + ": sending", again: watchEvery}, nil
+	case s.Digest == "" && v.Digest != "" && !d.Unmarked:
+		return move("mark", "was made before its digest was known")
 	case s.Done && (pull || d.Delivered == d.Artifact.Digest):
 		if !d.Imported {
 			d.Imported = true
@@ -229,6 +236,8 @@ func (importing) act(ctx context.Context, t *turn, o Observation) error {
 					break
 				}
 			}
+		case "mark":
+			err = t.markVolume(ctx, target, v, d)
 		case "deliver":
 			t.deliver(target, m.disk)
 		}

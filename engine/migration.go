@@ -124,6 +124,7 @@ type Disk struct {
 	Authority string `json:"authority,omitempty"` // delivery HTTP: who signed for the offer that the volume was made for
 	Replace   bool   `json:"replace,omitempty"`   // the volume is deleted and made anew
 	Imported  bool   `json:"imported,omitempty"`
+	Unmarked  bool   `json:"unmarked,omitempty"` // its volume does not carry the digest, for want of a permission
 }
 
 // Artifact is what is delivered for a disk.

@@ -94,6 +94,18 @@ func (t *turn) planWarm(ctx context.Context, target targets.Target) error {
 	return nil
 }
 
+// markVolume writes the digest on a volume that was made before there was one. Who may not does without: the mark only tells what
+// the volume is should the workspace be lost.
+func (t *turn) markVolume(ctx context.Context, target targets.Target, v targets.Volume, d *Disk) error {
+	err := target.MarkVolume(ctx, t.owner(), v)
+	if fault.Is(err, fault.NoPermission) {
+		d.Unmarked = true
+		t.event("warn", "Unmarked", "%s", err)
+		return nil
+	}
+	return err
+}
+
 // prepareTarget makes what seeTarget missed.
 func (t *turn) prepareTarget(ctx context.Context, moves []importMove) error {
 	var volumes []importMove

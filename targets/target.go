@@ -46,6 +46,10 @@ type Target interface {
 	// CreateVolume makes the volume so that it can take the delivery that v asks for.
 	CreateVolume(ctx context.Context, o Owner, v Volume) error
 
+	// MarkVolume writes the digest of v on the volume and its claim, which were made before it was known, so that they can be told
+	// again by themselves. Nothing else of them changes. fault.NotFound, Transient, where there is no volume.
+	MarkVolume(ctx context.Context, o Owner, v Volume) error
+
 	// Deliver sends the artifact into a volume that is ready for it (VolumeState.Ready), with a credential of its own for
 	// every call. acked is called with the total of raw bytes handed over. It returns nil only when the other side
 	// acknowledged the whole; the last byte leaves only after the artifact itself said that all of it was as recorded.

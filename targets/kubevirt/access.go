@@ -39,6 +39,8 @@ var Accesses = []Access{
 	{Resource: "configmaps", Verbs: []string{"list"}, Only: []spec.Delivery{spec.Upload}, Why: "list what is left after a migration"},
 	{Group: "upload.cdi.kubevirt.io", Resource: "uploadtokenrequests", Verbs: []string{"create"}, Only: []spec.Delivery{spec.Upload}, Why: "a token for every upload"},
 
+	{Group: "cdi.kubevirt.io", Resource: "datavolumes", Verbs: []string{"patch"}, Optional: true, Why: "write a warm migration's digests on its disks"},
+	{Resource: "persistentvolumeclaims", Verbs: []string{"patch"}, Optional: true, Why: "likewise, on their claims"},
 	{Resource: "events", Verbs: []string{"list"}, Optional: true, Why: "say in the cluster's words why a volume waits"},
 	{Resource: "resourcequotas", Verbs: []string{"list"}, Optional: true, Why: "judge quotas beforehand"},
 	{Resource: "limitranges", Verbs: []string{"list"}, Optional: true, Why: "judge limits beforehand"},
