@@ -6,6 +6,7 @@ import (
 
 	"landfall/engine/machine"
 	"landfall/engine/spec"
+	"landfall/engine/warm"
 )
 
 // Line is the slim projection of a migration, for lists.
@@ -33,6 +34,7 @@ type Line struct {
 	Progress  time.Time   `json:"progress"` // when something last moved
 	NotUntil  time.Time   `json:"notUntil,omitzero"`
 	Times     Times       `json:"timestamps"`
+	Warm      *warm.Line  `json:"warm,omitempty"` // of a migration that follows a running source
 }
 
 // Stuck gives the first things to check when nothing moved for longer than the checkpoint's patience, or "".

@@ -99,6 +99,9 @@ func (s *Store) saveStatus(ctx context.Context, q *db.Queries, m engine.Migratio
 	if err == nil && n != 1 {
 		return engine.ErrStale
 	}
+	if w := l.Warm; err == nil && w != nil {
+		err = q.PutWarm(ctx, db.PutWarmParams{Migration: m.UID, Phase: string(w.Phase), Gap: w.Gap, Rounds: int64(w.Rounds), Waiting: w.Waiting})
+	}
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"landfall/engine"
 	"landfall/engine/machine"
 	"landfall/engine/spec"
+	"landfall/engine/warm"
 	"landfall/store/db"
 )
 
@@ -34,6 +35,10 @@ func lineOf(m engine.Migration) engine.Line {
 		l.Since = st.History[n-1].Time
 	}
 	l.Done, l.Total, l.Rate, l.ETA = moved(st)
+	if st.Warm != nil {
+		w := st.Warm.Line()
+		l.Warm = &w
+	}
 	return l
 }
 
@@ -101,6 +106,9 @@ func (s *Store) Lines(ctx context.Context) (lines []engine.Line, err error) {
 					DisksAcquired: moment(r.AtAcquired), DisksImported: moment(r.AtImported),
 					VMStarted: moment(r.AtRunning), Completed: moment(r.AtCompleted),
 				},
+			}
+			if r.WarmPhase != "" {
+				lines[i].Warm = &warm.Line{Phase: warm.CoordinatorPhase(r.WarmPhase), Gap: r.Gap, Rounds: int(r.Rounds), Waiting: r.Waiting}
 			}
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"landfall/engine/machine"
 	"landfall/engine/secret"
 	"landfall/engine/spec"
+	"landfall/engine/warm"
 )
 
 // filler sets every field that it can reach to a value of its own, so that a field that is lost is seen.
@@ -192,6 +193,7 @@ func TestEveryFieldOfALineIsKept(t *testing.T) {
 		Namespace: st.Plan.Namespace, Target: st.Plan.Name, Phase: engine.Importing, Resume: st.Resume, Reason: st.Reason,
 		Message: st.Message, Want: engine.WantRun, Done: 30, Total: 300, Rate: 3, ETA: 90, Queue: st.Queue, Questions: 1,
 		Created: m.Created, Since: st.History[1].Time, Progress: st.Progress, NotUntil: st.NotUntil, Times: st.Times,
+		Warm: &warm.Line{Phase: st.Warm.Phase, Gap: st.Warm.Workers[0].Gap + st.Warm.Workers[1].Gap, Rounds: st.Warm.Workers[1].Count, Waiting: st.Warm.Waiting},
 	}
 	lines := must(s.Lines(t.Context()))(t)
 	same(t, "line", []engine.Line{want}, lines)

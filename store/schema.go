@@ -18,7 +18,7 @@ import (
 var schemaFiles embed.FS
 
 // schemaVersion is the newest schema that this program knows.
-const schemaVersion = 2
+const schemaVersion = 3
 
 func schema() fs.FS {
 	sub, err := fs.Sub(schemaFiles, "schema")

@@ -15,7 +15,7 @@ import (
 // newer is this program's schema and a step that a later program adds.
 func newer(t *testing.T, step string) fs.FS {
 	t.Helper()
-	all := fstest.MapFS{"00003_later.sql": {Data: []byte("-- +goose Up\n" + step)}}
+	all := fstest.MapFS{fmt.Sprintf("%05d_later.sql", schemaVersion+1): {Data: []byte("-- +goose Up\n" + step)}}
 	names, err := fs.ReadDir(schema(), ".")
 	if err != nil {
 		t.Fatal(err)

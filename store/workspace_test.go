@@ -124,7 +124,7 @@ func TestWhatIsRefused(t *testing.T) {
 			if _, err := rawAt(t, dir).Exec("PRAGMA user_version = 99"); err != nil {
 				t.Fatal(err)
 			}
-		}, fault.Unsupported, fault.Blocked, "newer landfall (schema 99; this one knows 2)", "newer program"},
+		}, fault.Unsupported, fault.Blocked, "newer landfall (schema 99; this one knows 3)", "newer program"},
 		"deleted": {func(t *testing.T, _, file string) { _ = os.Remove(file) },
 			store.Gone, fault.Blocked, "is missing, and landfall.workspace says", "landfall.dev/migration"},
 		"deleted with its marker, the log left": {func(t *testing.T, dir, file string) {

@@ -87,6 +87,32 @@ func (s *State) catchUp() Part {
 	return part(seconds, from)
 }
 
+// Line is what a list shows of a State.
+type Line struct {
+	Phase CoordinatorPhase `json:"phase"`
+	// Gap is what the last rounds found changed, in bytes, over all disks; -1 while it is not known of one.
+	Gap     int64  `json:"gap"`
+	Rounds  int    `json:"rounds"` // of the disk that has made the most
+	Waiting string `json:"waiting,omitempty"`
+}
+
+// Line gives the slim projection.
+func (s *State) Line() Line {
+	l := Line{Phase: s.Phase, Waiting: s.Waiting, Gap: -1}
+	for i, w := range s.Workers {
+		l.Rounds = max(l.Rounds, w.Count)
+		if i == 0 {
+			l.Gap = 0
+		}
+		if w.Gap < 0 || l.Gap < 0 {
+			l.Gap = -1
+		} else {
+			l.Gap += w.Gap
+		}
+	}
+	return l
+}
+
 // Stuck gives the first things to check of every phase that nothing has moved in for longer than its patience. progress is
 // when something last moved.
 func (s *State) Stuck(now, progress time.Time) (lines []string) {

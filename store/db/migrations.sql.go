@@ -235,11 +235,12 @@ func (q *Queries) Identities(ctx context.Context) ([]IdentitiesRow, error) {
 
 const lines = `-- name: Lines :many
 SELECT
-	uid, name, vm, source, moref, instance_uuid, namespace, target, phase, resume, reason, message, want,
-	done, total, rate, eta, queue, created, since, progress, not_until,
-	at_created, at_started, at_off, at_acquired, at_imported, at_running, at_completed,
-	(SELECT count(*) FROM decisions d WHERE d.migration = migrations.uid AND d.answer = '' AND d.closed = 0) AS questions
-FROM migrations ORDER BY seq DESC
+	m.uid, m.name, m.vm, m.source, m.moref, m.instance_uuid, m.namespace, m.target, m.phase, m.resume, m.reason, m.message, m.want,
+	m.done, m.total, m.rate, m.eta, m.queue, m.created, m.since, m.progress, m.not_until,
+	m.at_created, m.at_started, m.at_off, m.at_acquired, m.at_imported, m.at_running, m.at_completed,
+	(SELECT count(*) FROM decisions d WHERE d.migration = m.uid AND d.answer = '' AND d.closed = 0) AS questions,
+	coalesce(w.phase, '') AS warm_phase, coalesce(w.gap, -1) AS gap, coalesce(w.rounds, 0) AS rounds, coalesce(w.waiting, '') AS waiting
+FROM migrations m LEFT JOIN warm w ON w.migration = m.uid ORDER BY m.seq DESC
 `
 
 type LinesRow struct {
@@ -273,6 +274,10 @@ type LinesRow struct {
 	AtRunning    int64
 	AtCompleted  int64
 	Questions    int64
+	WarmPhase    string
+	Gap          int64
+	Rounds       int64
+	Waiting      string
 }
 
 func (q *Queries) Lines(ctx context.Context) ([]LinesRow, error) {
@@ -315,6 +320,10 @@ func (q *Queries) Lines(ctx context.Context) ([]LinesRow, error) {
 			&i.AtRunning,
 			&i.AtCompleted,
 			&i.Questions,
+			&i.WarmPhase,
+			&i.Gap,
+			&i.Rounds,
+			&i.Waiting,
 		); err != nil {
 			return nil, err
 		}
@@ -360,6 +369,30 @@ func (q *Queries) Migration(ctx context.Context, uid string) (MigrationRow, erro
 		&i.Status,
 	)
 	return i, err
+}
+
+const putWarm = `-- name: PutWarm :exec
+INSERT INTO warm (migration, phase, gap, rounds, waiting) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (migration) DO UPDATE SET phase = excluded.phase, gap = excluded.gap, rounds = excluded.rounds, waiting = excluded.waiting
+`
+
+type PutWarmParams struct {
+	Migration string
+	Phase     string
+	Gap       int64
+	Rounds    int64
+	Waiting   string
+}
+
+func (q *Queries) PutWarm(ctx context.Context, arg PutWarmParams) error {
+	_, err := q.db.ExecContext(ctx, putWarm,
+		arg.Migration,
+		arg.Phase,
+		arg.Gap,
+		arg.Rounds,
+		arg.Waiting,
+	)
+	return err
 }
 
 const raiseRetry = `-- name: RaiseRetry :execrows

@@ -41,11 +41,16 @@ SELECT version, generation, phase, ended, document FROM migrations WHERE uid = ?
 
 -- name: Lines :many
 SELECT
-	uid, name, vm, source, moref, instance_uuid, namespace, target, phase, resume, reason, message, want,
-	done, total, rate, eta, queue, created, since, progress, not_until,
-	at_created, at_started, at_off, at_acquired, at_imported, at_running, at_completed,
-	(SELECT count(*) FROM decisions d WHERE d.migration = migrations.uid AND d.answer = '' AND d.closed = 0) AS questions
-FROM migrations ORDER BY seq DESC;
+	m.uid, m.name, m.vm, m.source, m.moref, m.instance_uuid, m.namespace, m.target, m.phase, m.resume, m.reason, m.message, m.want,
+	m.done, m.total, m.rate, m.eta, m.queue, m.created, m.since, m.progress, m.not_until,
+	m.at_created, m.at_started, m.at_off, m.at_acquired, m.at_imported, m.at_running, m.at_completed,
+	(SELECT count(*) FROM decisions d WHERE d.migration = m.uid AND d.answer = '' AND d.closed = 0) AS questions,
+	coalesce(w.phase, '') AS warm_phase, coalesce(w.gap, -1) AS gap, coalesce(w.rounds, 0) AS rounds, coalesce(w.waiting, '') AS waiting
+FROM migrations m LEFT JOIN warm w ON w.migration = m.uid ORDER BY m.seq DESC;
+
+-- name: PutWarm :exec
+INSERT INTO warm (migration, phase, gap, rounds, waiting) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (migration) DO UPDATE SET phase = excluded.phase, gap = excluded.gap, rounds = excluded.rounds, waiting = excluded.waiting;
 
 -- name: Identities :many
 SELECT uid, phase, endpoint, moref, instance_uuid FROM migrations ORDER BY seq;

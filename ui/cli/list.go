@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func (a *app) list() *cobra.Command {
 			return a.print(lines, func(w io.Writer) {
 				cells := make([][]string, len(lines))
 				for i, l := range lines {
-					cells[i] = []string{l.UID[:8], phaseText(l), amount(l), eta(l), ago(l.Since, now), l.Namespace, l.Name, l.Message}
+					cells[i] = []string{l.UID[:8], phaseText(l), amount(l), eta(l), ago(l.Since, now), l.Namespace, l.Name, cmp.Or(l.Message, onlineText(l))}
 				}
 				rows(w, "ID | PHASE | MOVED | ETA | SINCE | NAMESPACE | NAME | MESSAGE", cells)
 				if !store.EngineAlive(a.workspace) {
@@ -38,10 +39,38 @@ func phaseText(l engine.Line) string {
 	if l.Phase.Rest() {
 		t += " (" + string(l.Resume) + ")"
 	}
+	if online(l) {
+		t += " " + string(l.Warm.Phase)
+	}
 	if l.Queue > 0 {
 		t += fmt.Sprintf(" queued %d", l.Queue)
 	}
 	return t
+}
+
+// online tells whether the migration follows a running source just now.
+func online(l engine.Line) bool {
+	at := l.Phase
+	if at.Rest() {
+		at = l.Resume
+	}
+	return l.Warm != nil && at == engine.Preparing
+}
+
+// onlineText says how far it is behind.
+func onlineText(l engine.Line) string {
+	if !online(l) || l.Warm.Rounds == 0 {
+		return ""
+	}
+	gap := "gap not known yet"
+	if l.Warm.Gap >= 0 {
+		gap = bytesText(l.Warm.Gap) + " behind"
+	}
+	text := fmt.Sprintf("%s after %d rounds", gap, l.Warm.Rounds)
+	if l.Warm.Waiting != "" {
+		text += "; " + l.Warm.Waiting
+	}
+	return text
 }
 
 func amount(l engine.Line) string {
