@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -57,6 +58,7 @@ func Dial(ctx context.Context, d spec.Destination, o Options) (targets.Target, e
 	cfg.QPS, cfg.Burst = 50, 100
 	cfg.UserAgent = "landfall"
 	cfg.WarningHandler = rest.NoWarnings{}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return settled{next} })
 	if cfg.ExecProvider != nil {
 		cfg.ExecProvider.StdinUnavailable = true
 		cfg.ExecProvider.StdinUnavailableMessage = "landfall's engine runs without a terminal"

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 
 	"landfall/targets"
 )
@@ -44,6 +45,13 @@ func (t *Target) Machine(ctx context.Context, o targets.Owner, p targets.Plan) (
 // ApplyMachine creates the virtual machine halted, or lays what is rendered over ours. Fields that others added stay, and
 // so does whether it runs.
 func (t *Target) ApplyMachine(ctx context.Context, o targets.Owner, p targets.Plan) error {
+	return onConflict(func() error { return t.applyMachine(ctx, o, p) })
+}
+
+// onConflict looks and acts anew where the object was written between the two, which KubeVirt's controllers do often.
+func onConflict(act func() error) error { return retry.RetryOnConflict(retry.DefaultBackoff, act) }
+
+func (t *Target) applyMachine(ctx context.Context, o targets.Owner, p targets.Plan) error {
 	if err := checkOwner(o); err != nil {
 		return err
 	}
@@ -78,8 +86,12 @@ func (t *Target) ApplyMachine(ctx context.Context, o targets.Owner, p targets.Pl
 }
 
 // SetRunStrategy asks the machine to run or to halt. The patch is refused by the cluster if the machine changed since it
-// was looked at.
+// was looked at; then it is looked at again.
 func (t *Target) SetRunStrategy(ctx context.Context, o targets.Owner, p targets.Plan, strategy string) error {
+	return onConflict(func() error { return t.setRunStrategy(ctx, o, p, strategy) })
+}
+
+func (t *Target) setRunStrategy(ctx context.Context, o targets.Owner, p targets.Plan, strategy string) error {
 	what := object("virtualmachine", p.Namespace, p.Name)
 	there, err := t.machines(p).Get(ctx, p.Name, metav1.GetOptions{})
 	if err != nil {

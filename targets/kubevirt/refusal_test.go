@@ -37,13 +37,13 @@ func TestAPIFaults(t *testing.T) {
 		reason string
 		after  time.Duration
 	}{
-		{"conflict", kubesim.Fault{Do: kubesim.Conflict}, fault.Transient, fault.Conflict, 0},
+		{"conflict for good", kubesim.Fault{Do: kubesim.Conflict, Times: -1}, fault.Transient, fault.Conflict, 0},
 		{"throttled for good", kubesim.Fault{Do: kubesim.Throttle, RetryAfter: 1, Times: -1}, fault.Transient, "ServerBusy", time.Second},
 		{"server error", kubesim.Fault{Do: kubesim.Internal}, fault.Transient, "ServerBusy", 0},
 		{"unavailable", kubesim.Fault{Do: kubesim.Unavailable}, fault.Transient, "ServerBusy", 0},
-		{"forbidden", kubesim.Fault{Do: kubesim.Forbidden}, fault.Blocked, fault.NoPermission, 0},
-		{"quota", kubesim.Fault{Do: kubesim.Forbidden, Message: "exceeded quota: limit, requested: pods=1, used: pods=1, limited: pods=1"}, fault.Blocked, fault.QuotaExceeded, 0},
-		{"webhook", kubesim.Fault{Do: kubesim.Forbidden, Message: `admission webhook "policy.example.com" denied the request: no`}, fault.Blocked, fault.Refused, 0},
+		{"forbidden", kubesim.Fault{Do: kubesim.Forbidden, Times: -1}, fault.Blocked, fault.NoPermission, 0},
+		{"quota", kubesim.Fault{Do: kubesim.Forbidden, Times: -1, Message: "exceeded quota: limit, requested: pods=1, used: pods=1, limited: pods=1"}, fault.Blocked, fault.QuotaExceeded, 0},
+		{"webhook", kubesim.Fault{Do: kubesim.Forbidden, Times: -1, Message: `admission webhook "policy.example.com" denied the request: no`}, fault.Blocked, fault.Refused, 0},
 		{"invalid", kubesim.Fault{Do: kubesim.Invalid}, fault.Blocked, fault.Refused, 0},
 		{"unauthorized", kubesim.Fault{Do: kubesim.Unauth}, fault.Blocked, fault.WrongCredentials, 0},
 		{"connection cut", kubesim.Fault{Do: kubesim.Cut}, fault.Transient, fault.Unreachable, 0},

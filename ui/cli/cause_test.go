@@ -71,7 +71,7 @@ var causes = map[string]cause{
 		rest:   engine.Retryable, from: engine.Importing, reason: "VolumeFailed",
 		mend: func(w *testWorld, _ engine.Migration) { w.cluster.Force("vms", "cause-disk-0", "") }},
 	"CreatingVM: a conflict": {
-		before: inject(kubesim.Fault{Verb: "create", Resource: "virtualmachines", Do: kubesim.Conflict}), rest: engine.Retryable, from: engine.CreatingVM, reason: "Conflict"},
+		before: inject(kubesim.Fault{Verb: "create", Resource: "virtualmachines", Do: kubesim.Conflict, Times: 4}), rest: engine.Retryable, from: engine.CreatingVM, reason: "Conflict"},
 	"CreatingVM: a webhook that does not answer": {
 		before: inject(kubesim.Fault{Verb: "create", Resource: "virtualmachines", Do: kubesim.Internal, Message: "failed calling webhook: context deadline exceeded"}),
 		rest:   engine.Retryable, from: engine.CreatingVM},

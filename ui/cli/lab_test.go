@@ -165,12 +165,14 @@ func (w *labWorld) runs(name string) bool {
 // realGuest is a VM of the host with a disk that boots and serves a page with the token.
 func realGuest(t *testing.T) (esxsim.VM, string) {
 	t.Helper()
-	token := "landfall-" + strings.ToLower(fmt.Sprintf("%x", time.Now().UnixNano()))
+	now := time.Now().UnixNano()
+	token := fmt.Sprintf("landfall-%x", now)
+	mac := fmt.Sprintf("00:50:56:%02x:%02x:%02x", now>>16&0x3f, now>>8&0xff, now&0xff) // the machines of other runs may be there yet
 	image, err := guest.Build(t.Context(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return esxsim.VM{Name: "real guest", Power: esxsim.On, CPUs: 1, MemoryMiB: 512, NICs: []esxsim.NIC{{}}, ChangeTracking: true,
+	return esxsim.VM{Name: "real guest", Power: esxsim.On, CPUs: 1, MemoryMiB: 512, NICs: []esxsim.NIC{{MAC: mac}}, ChangeTracking: true,
 		Hostname: "guest", IPs: []string{"192.0.2.9"}, GuestID: "debian12_64Guest",
 		Shutdown: esxsim.Shutdown{Answer: esxsim.Obeys, Delay: 100 * time.Millisecond},
 		Disks:    []esxsim.Disk{{Size: guest.Size, Contents: esxsim.Contents{File: image}}}}, token
