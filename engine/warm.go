@@ -116,7 +116,8 @@ func (t *turn) lookWarm(ctx context.Context, seen *warm.Seen) (work warmWork, o 
 		seen.Ready, o, err = t.readyWarm(vm, all)
 	case warm.PreparingTarget:
 		t.lostLeases(ours)
-		if seen.Target, seen.Waiting, work.moves, err = t.seeTarget(ctx); err == nil && !seen.Target {
+		seen.Waiting, seen.Note, work.moves, err = t.seeTarget(ctx)
+		if seen.Target = err == nil && seen.Waiting == ""; err == nil && !seen.Target {
 			err = t.lateTarget(seen.Waiting)
 		}
 	case warm.Active:

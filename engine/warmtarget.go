@@ -12,25 +12,28 @@ import (
 // makeMachine is the move that makes the virtual machine, halted.
 const makeMachine = "machine"
 
+// unbound is what is to be known of delivery HTTP: a volume that fetches its image is made when there is one, so that beforehand
+// only the rules tell whether it will bind.
+const unbound = "with delivery HTTP the volumes are made and bound only after the source is off"
+
 // seeTarget looks whether the target is ready before the source is stopped: volumes bound and ready to take their images,
-// the virtual machine rendered and halted. It says what is missing and what is to be done about it.
-func (t *turn) seeTarget(ctx context.Context) (ready bool, waiting string, moves []importMove, err error) {
+// the virtual machine rendered and halted. It says what is missing and what is to be done about it, and what is not as usual.
+func (t *turn) seeTarget(ctx context.Context) (waiting, note string, moves []importMove, err error) {
 	st := &t.m.Status
 	target, err := t.target(ctx)
 	if err != nil {
-		return false, "", nil, err
+		return "", "", nil, err
 	}
 	if err := t.planWarm(ctx, target); err != nil {
-		return false, "", nil, err
+		return "", "", nil, err
 	}
 	if t.options().Strategy.Delivery == spec.DeliverHTTP {
-		// A volume that fetches its image is made when there is one; what the rules saw of the classes is all that is known.
-		waiting = ""
+		note = unbound
 	} else {
 		for i, v := range st.Plan.Volumes {
 			s, err := target.Volume(ctx, t.owner(), v)
 			if err != nil {
-				return false, "", nil, fmt.Errorf("volume %s: %w", v.Name, err)
+				return "", "", nil, fmt.Errorf("volume %s: %w", v.Name, err)
 			}
 			st.Disks[i].VolumePhase = s.Phase
 			switch {
@@ -38,7 +41,7 @@ func (t *turn) seeTarget(ctx context.Context) (ready bool, waiting string, moves
 				moves = append(moves, importMove{i, "create"})
 				waiting = v.Name + " is to be made"
 			case !s.Ours:
-				return false, "", nil, notOurs("volume", v.Name)
+				return "", "", nil, notOurs("volume", v.Name)
 			case !s.Matches || s.Failed || s.Done:
 				moves = append(moves, importMove{i, "remove"})
 				waiting = fmt.Sprintf("%s is %s and is made anew %v", v.Name, s.Phase, s.Diff)
@@ -50,14 +53,14 @@ func (t *turn) seeTarget(ctx context.Context) (ready bool, waiting string, moves
 	m, err := target.Machine(ctx, t.owner(), *st.Plan)
 	switch {
 	case err != nil:
-		return false, "", nil, fmt.Errorf("virtual machine %s: %w", st.Plan.Name, err)
+		return "", "", nil, fmt.Errorf("virtual machine %s: %w", st.Plan.Name, err)
 	case m.Exists && !m.Ours:
-		return false, "", nil, notOurs("virtual machine", st.Plan.Name)
+		return "", "", nil, notOurs("virtual machine", st.Plan.Name)
 	case !m.Exists || !m.Matches:
 		moves = append(moves, importMove{-1, makeMachine})
 		waiting = "the virtual machine " + st.Plan.Name + " is to be made"
 	}
-	return waiting == "", waiting, moves, nil
+	return waiting, note, moves, nil
 }
 
 func notOurs(what, name string) error {

@@ -13,6 +13,8 @@ type Seen struct {
 	// Target: the target is as PreparingTarget asks for; Waiting says what is missing.
 	Target  bool
 	Waiting string
+	// Note is what is not as usual about a target that is ready, as the operator reads it beside what is waited for.
+	Note string
 	// Word: a person wants the cutover.
 	Word string
 	// Off: the source is off and nothing holds its disks, looked at for this step.
@@ -81,6 +83,9 @@ func (s *State) coordinate(seen Seen) {
 		}
 		word, waiting := s.mayCut(seen)
 		if s.Waiting = waiting; word == "" {
+			if seen.Note != "" {
+				s.Waiting += "; " + seen.Note
+			}
 			return
 		}
 		promised := s.Forecast
