@@ -6,6 +6,7 @@ import (
 
 	"landfall/testdata/cluster/data"
 	"landfall/testdata/cluster/data/dns"
+	"landfall/testdata/cluster/lab"
 )
 
 // daemonCommand is what the lab starts of itself.
@@ -27,6 +28,13 @@ func daemonCommand() *cobra.Command {
 			}
 			config.QPS, config.Burst = 200, 400
 			return data.ServeVolumes(c.Context(), config, args[0], args[1])
+		}},
+		&cobra.Command{Use: "keeper", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+			l, err := lab.Open(c.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			return l.Keep(c.Context())
 		}},
 	)
 	return root

@@ -102,10 +102,17 @@ func bring(ctx context.Context, of *lab.Lab, wanted []layer) error {
 			return err
 		}
 	}
-	return revive(of)
+	if err := revive(of); err != nil {
+		return err
+	}
+	self, err := of.Self()
+	if err != nil {
+		return err
+	}
+	return of.Start(lab.Process{Name: "keeper", Argv: []string{self, "daemon", "keeper"}, Env: []string{"LANDFALL_CLUSTER_DIR=" + of.Dir}})
 }
 
-// revive starts again what ended, as a kubelet would: KubeVirt's programs end by themselves when CDI's kinds come or go.
+// revive starts again what ended before there is a keeper, or while it looked on.
 func revive(of *lab.Lab) error {
 	dead, err := of.Dead()
 	for _, name := range dead {

@@ -60,9 +60,11 @@ func (l *Lab) Path(elem ...string) string {
 // Kubeconfig is the administrator's.
 func (l *Lab) Kubeconfig() string { return l.Path("kubeconfig") }
 
+func (l *Lab) lockFile() string { return filepath.Join(l.Dir, "lock") }
+
 // Lock waits until no other command changes the lab. The lock ends with Unlock, or with the process.
 func (l *Lab) Lock(ctx context.Context) error {
-	l.lock = flock.New(filepath.Join(l.Dir, "lock"))
+	l.lock = flock.New(l.lockFile())
 	ok, err := l.lock.TryLock()
 	if err == nil && !ok {
 		l.Say("another command works on the lab; waiting for it")
