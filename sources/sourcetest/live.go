@@ -35,6 +35,8 @@ type LiveFixture struct {
 	Unquiet func()
 	// Lose makes all change ids unknown.
 	Lose func()
+	// Slow lets the next snapshot take about a second.
+	Slow func()
 	// Forget lets the endpoint forget the next removal's task as soon as it has ended.
 	Forget func()
 	// EndEarly lets the next stream of a Whole end cleanly after so many of its own bytes.
@@ -50,6 +52,7 @@ func RunLive(t *testing.T, New func(t *testing.T) LiveFixture) {
 	}{
 		{"change tracking", alwaysLive, liveTracking},
 		{"a snapshot is taken once", alwaysLive, takenOnce},
+		{"a snapshot whose asker has gone", func(f LiveFixture) bool { return f.Slow != nil }, takenForNobody},
 		{"a snapshot is removed alone", alwaysLive, removedAlone},
 		{"removal whose task is forgotten", func(f LiveFixture) bool { return f.Forget != nil }, removalForgotten},
 		{"guest that cannot be brought to rest", func(f LiveFixture) bool { return f.Unquiet != nil }, unquiet},
@@ -114,6 +117,37 @@ func takenOnce(t *testing.T, f LiveFixture) {
 	}
 	_, err = f.Source.TakeSnapshot(within(t), f.VM, sources.SnapshotSpec{Name: "backup", Description: ours})
 	must(t, err, fault.Blocked, fault.NotOurs)
+}
+
+func takenForNobody(t *testing.T, f LiveFixture) {
+	ok(t, f.Source.Settled(within(t), f.VM))
+	f.Slow()
+	gone, leave := context.WithCancel(within(t))
+	asked := make(chan error, 1)
+	go func() {
+		_, err := f.Source.TakeSnapshot(gone, f.VM, sources.SnapshotSpec{Name: "lease", Description: ours})
+		asked <- err
+	}()
+	for err := error(nil); err == nil; err = f.Source.Settled(within(t), f.VM) {
+		select {
+		case err := <-asked:
+			t.Fatalf("not slow: %v", err)
+		default:
+		}
+	}
+	leave()
+	if err := <-asked; err == nil {
+		t.Error("who has gone was answered")
+	}
+	must(t, f.Source.Settled(within(t), f.VM), fault.Transient, "TaskInProgress")
+	again := take(t, f, "lease")
+	ok(t, f.Source.Settled(within(t), f.VM))
+	all, err := f.Source.Snapshots(within(t), f.VM)
+	ok(t, err)
+	if len(all) != 1 || all[0].ID != again.ID {
+		t.Errorf("%+v, not the one %+v", all, again)
+	}
+	must(t, f.Source.Settled(within(t), machine.Ref{MoRef: "no such"}), fault.Blocked, fault.NotFound)
 }
 
 func removedAlone(t *testing.T, f LiveFixture) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 	"testing"
+	"time"
 
 	"landfall/engine/spec"
 	"landfall/sources"
@@ -58,7 +59,10 @@ func liveFixture(t *testing.T, sim *esxsim.Server, src sources.Source, disk esxs
 		Foreign: func(name string) { check(sim.TakeSnapshot("web", name)) },
 		Unquiet: func() { check(sim.SetQuiesce("web", false)) },
 		Lose:    func() { check(sim.LoseTracking("web")) },
-		Forget:  func() { check(sim.FailSOAP(esxsim.SOAPFault{Method: "RemoveSnapshot_Task", Forget: true, Count: 1})) },
+		Slow: func() {
+			check(sim.FailSOAP(esxsim.SOAPFault{Method: "CreateSnapshot_Task", InTask: true, Delay: time.Second, Count: 1}))
+		},
+		Forget: func() { check(sim.FailSOAP(esxsim.SOAPFault{Method: "RemoveSnapshot_Task", Forget: true, Count: 1})) },
 		EndEarly: func(after int64) {
 			check(sim.FailHTTP(esxsim.HTTPFault{Path: "/nfc/", Count: 1, End: true, After: after}))
 		},
