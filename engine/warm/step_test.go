@@ -1,6 +1,7 @@
 package warm_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -189,5 +190,41 @@ func TestStuckSaysTheFirstChecks(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestDisksAreFinishedTogether, and one that was written once more is read once more first.
+func TestDisksAreFinishedTogether(t *testing.T) {
+	s := ready(warm.Options{})
+	s.Phase = warm.CatchingUp
+	for i := range s.Workers {
+		s.Workers[i].Phase, s.Workers[i].Lease = warm.WorkerCatchingUp, nil
+	}
+	clean := true
+	step := func(want ...warm.Task) {
+		t.Helper()
+		if got := s.Step(warm.Seen{Now: start, Off: true, Clean: clean}); !slices.Equal(got, want) {
+			t.Errorf("in %s, %s and %s: %v, want %v", s.Phase, s.Workers[0].Phase, s.Workers[1].Phase, got, want)
+		}
+	}
+	step(warm.Task{0, warm.Catch}, warm.Task{1, warm.Catch})
+	s.Caught(0, warm.Round{})
+	step(warm.Task{1, warm.Catch}) // the first waits for it
+	if !s.Written(0) {
+		t.Error("it could not be read once more")
+	}
+	step(warm.Task{0, warm.Catch}, warm.Task{1, warm.Catch})
+	s.Caught(0, warm.Round{})
+	s.Caught(1, warm.Round{})
+	step(warm.Task{0, warm.Finish}, warm.Task{1, warm.Finish})
+	s.Written(1)
+	s.Workers[0].Final = true
+	step(warm.Task{1, warm.Catch})
+	s.Caught(1, warm.Round{})
+	step(warm.Task{1, warm.Finish})
+	s.Workers[1].Final, clean = true, false
+	step(warm.Task{-1, warm.Release})
+	if s.Phase != warm.Completing || s.Written(0) {
+		t.Errorf("%s, and a disk that has completed would be read once more", s.Phase)
 	}
 }
