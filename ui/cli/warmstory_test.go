@@ -16,19 +16,22 @@ import (
 	"landfall/store"
 )
 
-// TestAChangeOfPhaseIsFollowedAtOnce: an engine that polls once an hour still takes a warm migration to its end, for no phase
-// of it waits for the next poll: between the source's end and the target's start every wait is downtime.
+// TestAChangeOfPhaseIsFollowedAtOnce: once the target is ready and the word is given, an engine that polls once an hour hands the
+// disks over all the same. No phase waits for the next poll there, for between the source's end and the target's start every
+// wait is downtime.
 func TestAChangeOfPhaseIsFollowedAtOnce(t *testing.T) {
 	w := newWorld(t, writingVM(t, "vm", 12<<20))
 	w.guestWrites("vm", 128<<10)
-	m := w.apply("vm", warmly("vm", nil))
+	m := w.apply("vm", warmly("vm", func(s *spec.Warm) { s.RoundSeconds = 3600 }))
+	p := w.engine()
+	w.converged(m.UID)
+	p.stop(t)
 	w.cut(m)
-	w.engineWith([]string{"--poll", "1h"})
-	m = w.phase(m.UID, engine.Completed)
-	if m.Status.Warm.Phase != warm.Completed {
-		t.Errorf("the coordinator is %s", m.Status.Warm.Phase)
-	}
-	w.equal(m)
+	p = w.engineWith([]string{"--poll", "1h"})
+	w.warmAt(m.UID, warm.Completed)
+	p.stop(t)
+	w.engine()
+	w.equal(w.phase(m.UID, engine.Completed))
 }
 
 // statusDocument is what `landfall status` gives of a warm migration.
