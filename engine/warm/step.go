@@ -78,7 +78,9 @@ func (s *State) coordinate(seen Seen) {
 		}
 	case PreparingTarget:
 		if !seen.Target {
-			s.Waiting = seen.Waiting
+			if seen.Waiting != "" { // else the target was not looked at
+				s.Waiting = seen.Waiting
+			}
 			return
 		}
 		word, waiting := s.mayCut(seen)

@@ -71,6 +71,19 @@ func TestWhenTheSourceIsStopped(t *testing.T) {
 	}
 }
 
+// TestWhatIsWaitedForStaysSaid while a round is under way and the target is not looked at.
+func TestWhatIsWaitedForStaysSaid(t *testing.T) {
+	s := ready(warm.Options{Every: time.Hour})
+	s.Step(warm.Seen{Now: start, Target: true})
+	said := s.Waiting
+	if s.Step(warm.Seen{Now: start}); s.Waiting != said || said == "" {
+		t.Errorf("waits for %q, then for %q", said, s.Waiting)
+	}
+	if s.Step(warm.Seen{Now: start, Waiting: "PVC pending"}); s.Waiting != "PVC pending" {
+		t.Errorf("waits for %q", s.Waiting)
+	}
+}
+
 func TestForecast(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o      warm.Options
