@@ -151,6 +151,8 @@ func (t *turn) seeVolume(ctx context.Context, target targets.Target, i int) (Obs
 		return move("create", "is not there")
 	case !s.Ours:
 		return Observation{Sight: Foreign, Seen: v.Name + " is not ours", Questions: []Question{foreign("volume", v.Name, "")}}, nil
+	case s.Deleting: // by us, or under us; then it is made anew
+		return Observation{Sight: Running, Seen: v.Name + " is being deleted; what uses it has to end first"}, nil
 	case s.Digest != "" && s.Digest != d.Artifact.Digest, !s.Matches:
 		return move("remove", fmt.Sprintf("was made for something else %v", s.Diff))
 	case t.e.jobs.running(key):

@@ -42,6 +42,8 @@ func (t *turn) seeTarget(ctx context.Context) (waiting, note string, moves []imp
 				waiting = v.Name + " is to be made"
 			case !s.Ours:
 				return "", "", nil, notOurs("volume", v.Name)
+			case s.Deleting:
+				waiting = v.Name + " is being deleted; what uses it has to end first"
 			case !s.Matches || s.Failed || s.Done:
 				moves = append(moves, importMove{i, "remove"})
 				waiting = fmt.Sprintf("%s is %s and is made anew %v", v.Name, s.Phase, s.Diff)

@@ -267,6 +267,7 @@ type VolumeState struct {
 	Failed   bool   // Failed, or will never succeed by itself
 	TooSmall bool   // the image does not fit; trying again does not help
 	Waiting  string // why it does not go on, in the cluster's words, "" where it does
+	Deleting bool   // it, or its claim, goes as soon as nothing uses it: CDI's pods take half a minute to end
 	Restarts int32
 	Progress string // CDI's own progress, "42.50%" or "N/A"
 	Matches  bool   // size, class and modes are those of the plan

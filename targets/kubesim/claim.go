@@ -23,7 +23,7 @@ func (s *Server) playClaims(t tx) {
 		switch {
 		case dying(c):
 			for _, p := range t.list(&pods, namespace(c)) {
-				if ownedBy(p, uid(c)) { // CDI's workers do not outlive the wish to have their claim gone
+				if ownedBy(p, uid(c)) && s.ended(p) { // CDI's workers do not outlive the wish to have their claim gone
 					t.delete(&pods, p, nil)
 				}
 			}
@@ -41,6 +41,11 @@ func (s *Server) playClaims(t tx) {
 		}
 	}
 	s.publishCapacity(t)
+}
+
+// ended tells whether a pod that was asked to end has done so.
+func (s *Server) ended(pod object) bool {
+	return s.cfg.Grace == 0 || str(pod, "status", "phase") != "Running" || s.pacer.passed("end "+uid(pod), float64(s.cfg.Grace)/float64(s.pacer.pace))
 }
 
 func (t tx) inUse(c object) bool {

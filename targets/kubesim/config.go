@@ -17,6 +17,7 @@ type Config struct {
 
 	Pace      time.Duration    `json:"-"` // between two steps of any controller; 0 is one second
 	TokenLife time.Duration    `json:"-"` // of an upload token; 0 is the five minutes of CDI
+	Grace     time.Duration    `json:"-"` // that a pod of CDI takes to end, and its claim with it; half a minute in a real cluster, 0 here is at once
 	Now       func() time.Time `json:"-"` // nil is the clock
 
 	Namespaces    []string       `json:"namespaces"`

@@ -40,9 +40,9 @@ func volumeState(dv *cdi.DataVolume, o targets.Owner, v targets.Volume) targets.
 	s := targets.VolumeState{
 		Exists: true, Ours: ours(dv, o), Digest: dv.Annotations[annDigest],
 		Phase: string(phase), Restarts: dv.Status.RestartCount, Progress: string(dv.Status.Progress),
-		Done: phase == cdi.Succeeded, Failed: phase == cdi.Failed,
+		Done: phase == cdi.Succeeded, Failed: phase == cdi.Failed, Deleting: dv.DeletionTimestamp != nil,
 	}
-	s.Ready = phase == cdi.UploadReady && dv.DeletionTimestamp == nil
+	s.Ready = phase == cdi.UploadReady && !s.Deleting
 	s.Diff = volumeDiff(dv, v)
 	s.Matches = len(s.Diff) == 0
 	if !s.Done && !s.Ready {
@@ -170,13 +170,13 @@ func (t *Target) claimAlone(ctx context.Context, o targets.Owner, v targets.Volu
 	if err != nil {
 		return targets.VolumeState{}, classify("look at "+object("persistentvolumeclaim", o.Namespace, v.Name), err)
 	}
-	s := targets.VolumeState{Exists: true, Ours: ours(claim, o), Digest: claim.Annotations[annDigest], Phase: "claim " + string(claim.Status.Phase)}
-	s.Done = claim.Annotations["cdi.kubevirt.io/storage.pod.phase"] == string(corev1.PodSucceeded) && claim.DeletionTimestamp == nil
+	s := targets.VolumeState{Exists: true, Ours: ours(claim, o), Digest: claim.Annotations[annDigest], Phase: "claim " + string(claim.Status.Phase), Deleting: claim.DeletionTimestamp != nil}
+	s.Done = claim.Annotations["cdi.kubevirt.io/storage.pod.phase"] == string(corev1.PodSucceeded) && !s.Deleting
 	s.Diff = volumeDiff(&cdi.DataVolume{ObjectMeta: claim.ObjectMeta, Spec: cdi.DataVolumeSpec{PVC: &claim.Spec}}, v)
 	s.Matches = len(s.Diff) == 0
 	if !s.Done {
 		s.Waiting = "its claim is there without a DataVolume"
-		if claim.DeletionTimestamp != nil {
+		if s.Deleting {
 			s.Waiting = "its claim is being deleted"
 		}
 	}

@@ -311,8 +311,9 @@ func TestConversionToQcow2Arrives(t *testing.T) {
 	}
 }
 
+// The volume that waits for the engine which was killed is made anew, once the importer of it has ended.
 func TestDeliveryHTTPGoesOnAfterTheEngineIsKilled(t *testing.T) {
-	w := newWorld(t, smallVM(t, "vm", 8<<20))
+	w := newWorldWith(t, func(c *kubesim.Config) { c.Grace = 2 * time.Second }, smallVM(t, "vm", 8<<20))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +327,7 @@ func TestDeliveryHTTPGoesOnAfterTheEngineIsKilled(t *testing.T) {
 	})
 	p := w.engine()
 	w.until(m.UID, "the volume", func(m engine.Migration) bool {
-		return m.Status.Phase == engine.Importing && m.Status.Disks[0].Authority != "" && m.Status.Disks[0].VolumePhase != ""
+		return m.Status.Phase == engine.Importing && m.Status.Disks[0].Authority != "" && m.Status.Disks[0].VolumePhase == "ImportInProgress"
 	})
 	p.kill()
 	w.engine()
