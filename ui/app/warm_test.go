@@ -9,7 +9,7 @@ import (
 	"landfall/ui/uitest"
 )
 
-var stages = map[string]uitest.Stage{"converging": uitest.Converging, "converged": uitest.Converged, "catching-up": uitest.CatchingUp, "delivering": uitest.Delivering}
+var stages = map[string]uitest.Stage{"converging": uitest.Converging, "converged": uitest.Converged, "catching-up": uitest.CatchingUp, "delivering": uitest.Delivering, "ended": uitest.Ended}
 
 func following(t *testing.T, at uitest.Stage, width, height int, opts ...option) *console {
 	t.Helper()

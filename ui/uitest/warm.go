@@ -16,6 +16,7 @@ const (
 	Converged
 	CatchingUp
 	Delivering
+	Ended
 )
 
 // Following is a desk with one warm migration at a stage, of a VM of two disks.
@@ -70,6 +71,16 @@ func Following(now func() time.Time, at Stage) *Desk {
 	for i := range st.Disks {
 		k := &st.Disks[i]
 		k.Acquired, k.Artifact, k.Sent = true, &engine.Artifact{Format: "raw", Length: k.Size}, k.Size/4
+	}
+	if at == Delivering {
+		return d
+	}
+	st.Phase = engine.Completed
+	st.Times.VMStarted, st.Times.Completed = Noon.Add(70*time.Second), Noon.Add(80*time.Second)
+	one.Rounds = append(one.Rounds, warm.Round{Number: 6, Kind: warm.KindFinal, Started: Noon.Add(-10 * time.Second), Seconds: 2, Bytes: 40 * mib})
+	one.Count = 6
+	for i := range st.Disks {
+		st.Disks[i].Imported = true
 	}
 	return d
 }

@@ -5,6 +5,7 @@ import (
 
 	"landfall/engine"
 	"landfall/engine/plaintext"
+	"landfall/engine/warm"
 	"landfall/ui/feed"
 	"landfall/ui/pages"
 	"landfall/ui/widget"
@@ -38,6 +39,9 @@ func (p *Page) report(s *widget.Sheet, l engine.Line, d *feed.Detail) {
 			s.Row("promised", "at least "+widget.Span(total)+" of downtime at the cutover; not all of it was known")
 		}
 	}
+	if st.Warm != nil {
+		s.Row("warm", followed(st.Warm))
+	}
 	if m := st.Machine; m != nil {
 		s.Row("machine", plaintext.Label(m.Namespace+"/"+m.Name))
 	}
@@ -53,6 +57,22 @@ func (p *Page) report(s *widget.Sheet, l engine.Line, d *feed.Detail) {
 	}
 	s.Blank()
 	s.Say(p.th.Muted.Render("landfall report "+pages.Short(l.UID)+" writes all of it"), 0)
+}
+
+// followed says how a running source was followed, and what of it was left for the end.
+func followed(w *warm.State) string {
+	rounds, last, off := 0, int64(0), false
+	for _, k := range w.Workers {
+		rounds += k.Count
+		if n := len(k.Rounds); n > 0 && k.Rounds[n-1].Kind == warm.KindFinal {
+			last, off = last+k.Rounds[n-1].Bytes, true
+		}
+	}
+	text := fmt.Sprintf("%d rounds", rounds)
+	if off {
+		text += ", the last of " + widget.Bytes(last) + " with the source off"
+	}
+	return text
 }
 
 func (p *Page) downEnd(t engine.Times) string {

@@ -144,7 +144,7 @@ func (p *Page) worker(s *widget.Sheet, k warm.Disk) {
 	}
 	s.Row("  gap", p.gap(k))
 	var rates []string
-	if r := widget.Rate(k.Written); r != "" && !k.CaughtUp {
+	if r := widget.Rate(k.Written); r != "" && k.Phase != warm.WorkerCatchingUp && !k.CaughtUp { // the source runs
 		rates = append(rates, "the guest writes "+r)
 	}
 	if r := widget.Rate(k.Rate); r != "" {
