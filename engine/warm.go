@@ -135,8 +135,10 @@ func (t *turn) lookWarm(ctx context.Context, seen *warm.Seen) (work warmWork, o 
 			}
 		}
 		seen.Clean = len(ours) == 0
-		if w.Phase == warm.Completing && seen.Clean {
-			seen.Clean, err = t.nothingHeld(ctx)
+		if w.Phase == warm.Completing {
+			if err = t.seeUnwritten(ctx, src); err == nil && seen.Clean {
+				seen.Clean, err = t.nothingHeld(ctx)
+			}
 		}
 	}
 	return work, o, err

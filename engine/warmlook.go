@@ -224,6 +224,26 @@ func (t *turn) writtenAgain(i int) bool {
 	return t.m.Status.Warm.Written(i)
 }
 
+// seeUnwritten looks whether the source's disks are as they were caught up with: it may have run between two looks at its power.
+func (t *turn) seeUnwritten(ctx context.Context, src sources.Source) error {
+	for i, w := range t.m.Status.Warm.Workers {
+		if d := t.m.Status.Disks[i]; w.CaughtUp && d.Stamp != "" {
+			disk, stamp, err := t.openDisk(ctx, src, i)
+			if err == nil {
+				err = disk.Close()
+			}
+			if err != nil {
+				return err
+			}
+			if stamp != d.Stamp {
+				t.event("warn", "SourceWritten", "disk %d was written after it was caught up with (%s, now %s): what changed is read once more", i, d.Stamp, stamp)
+				t.writtenAgain(i)
+			}
+		}
+	}
+	return nil
+}
+
 // nothingHeld tells whether all that was on the source is struck off.
 func (t *turn) nothingHeld(ctx context.Context) (bool, error) {
 	held, err := t.e.Store.Held(ctx, t.m.UID)

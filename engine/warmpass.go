@@ -85,7 +85,7 @@ func (t *turn) workWarm(ctx context.Context, work warmWork) error {
 		case warm.Backfill, warm.Replay, warm.Catch:
 			err = t.startPass(ctx, src, task)
 		case warm.Finish:
-			err = t.finishDisk(ctx, src, task.Worker)
+			err = t.finishDisk(ctx, task.Worker)
 		case warm.Sweep, warm.Release:
 			err = t.releaseSource(ctx)
 		}

@@ -44,7 +44,7 @@ const (
 	Backfill   Do = "backfill"   // copy all of the disk as the lease froze it
 	Replay     Do = "replay"     // ask what changed between Base and the lease, and apply it
 	Catch      Do = "catch up"   // ask what changed since Base, now that the source is off, and apply it
-	Finish     Do = "finish"     // see the source as it was caught up with, and record the digest
+	Finish     Do = "finish"     // record the digest
 	Prepare    Do = "prepare the target"
 	Stop       Do = "stop the source"
 	Sweep      Do = "sweep"   // remove a snapshot of ours that was taken and could not be recorded
@@ -174,10 +174,16 @@ func (s *State) advance(w *Disk, seen Seen) {
 			s.move(w, WorkerCompleting, seen.Now, "")
 		}
 	case WorkerCompleting:
-		if w.Final && w.CaughtUp && w.Lease == nil {
+		// All complete at once, at the end: until then a source that was written again can be caught up with again.
+		if w.Lease == nil && seen.Clean && s.finished() {
 			s.move(w, WorkerCompleted, seen.Now, "")
 		}
 	}
+}
+
+// finished tells whether the digest of every disk is recorded.
+func (s *State) finished() bool {
+	return s.Phase == Completing && !slices.ContainsFunc(s.Workers, func(w Disk) bool { return !w.Final || !w.CaughtUp })
 }
 
 // permitted asks for a permit and records the place in the line.
@@ -241,7 +247,7 @@ func (s *State) tasks(seen Seen) (tasks []Task) {
 			coordinator(Sweep)
 		}
 	case Completing:
-		if s.all(WorkerCompleted) {
+		if s.finished() {
 			coordinator(Release)
 		}
 	}
@@ -284,7 +290,7 @@ func (s *State) task(w *Disk, seen Seen) Do {
 			return s.drop(w)
 		case !w.CaughtUp && !s.Snapshots() && !s.Options.Paused: // the source was written once more
 			return Catch
-		case w.CaughtUp && s.Phase == Completing: // all together, so that none is finished for long while others are read
+		case w.CaughtUp && !w.Final && s.Phase == Completing:
 			return Finish
 		}
 	}

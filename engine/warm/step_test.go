@@ -237,7 +237,13 @@ func TestDisksAreFinishedTogether(t *testing.T) {
 	step(warm.Task{1, warm.Finish})
 	s.Workers[1].Final, clean = true, false
 	step(warm.Task{-1, warm.Release})
-	if s.Phase != warm.Completing || s.Written(0) {
+	if !s.Written(0) {
+		t.Error("it could not be read once more, right before the end")
+	}
+	step(warm.Task{0, warm.Catch})
+	s.Caught(0, warm.Round{})
+	s.Workers[0].Final, clean = true, true
+	if step(); s.Phase != warm.Completed || s.Written(0) {
 		t.Errorf("%s, and a disk that has completed would be read once more", s.Phase)
 	}
 }

@@ -26,6 +26,7 @@ type look func(ctx context.Context, ref machine.Ref) error
 type between struct {
 	*vsphere.Source
 	look look
+	told []func(*sources.Snapshot) // are called when the engine has been told what changed
 }
 
 func (b between) Inspect(ctx context.Context, ref machine.Ref) (machine.VM, error) {
@@ -37,6 +38,14 @@ func (b between) Inspect(ctx context.Context, ref machine.Ref) (machine.VM, erro
 	return b.Source.Inspect(ctx, ref)
 }
 
+func (b between) Changed(ctx context.Context, vm machine.VM, s *sources.Snapshot, d machine.Disk, since string, offset int64) (sources.Changes, error) {
+	c, err := b.Source.Changed(ctx, vm, s, d, since, offset)
+	for _, f := range b.told {
+		f(s)
+	}
+	return c, err
+}
+
 // Probe leaves the ports out: the hosts of a simulated vCenter have names that lead nowhere.
 func (b between) Probe(ctx context.Context, vm machine.VM) (sources.Capabilities, error) {
 	c, err := b.Source.Probe(ctx, vm)
@@ -45,7 +54,7 @@ func (b between) Probe(ctx context.Context, vm machine.VM) (sources.Capabilities
 }
 
 // engineBetween runs an engine in the test's process, so that the test can come between it and the source, and set its clock.
-func (w *testWorld) engineBetween(l look, now func() time.Time) (stop func()) {
+func (w *testWorld) engineBetween(l look, now func() time.Time, told ...func(*sources.Snapshot)) (stop func()) {
 	w.t.Helper()
 	s, err := store.Open(w.t.Context(), w.workspace, store.Options{})
 	if err != nil {
@@ -70,7 +79,7 @@ func (w *testWorld) engineBetween(l look, now func() time.Time) (stop func()) {
 			if err != nil {
 				return nil, err
 			}
-			return between{src.(*vsphere.Source), l}, nil
+			return between{src.(*vsphere.Source), l, told}, nil
 		},
 		Host:    func(ctx context.Context, o spec.Spec) preflight.Host { return hostFacts(ctx, staging, o) },
 		Version: "test", Permits: 2, Poll: 50 * time.Millisecond, Backoff: 50 * time.Millisecond,

@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"landfall/engine"
 	"landfall/engine/spec"
 	"landfall/engine/warm"
+	"landfall/sources"
 	"landfall/sources/esxsim"
 )
 
@@ -79,35 +82,42 @@ func TestASuspendedSourceIsNotOff(t *testing.T) {
 
 // TestASourceThatRanOnceMoreIsCaughtUpWithAgain, seen running or not, until its disks are finished.
 func TestASourceThatRanOnceMoreIsCaughtUpWithAgain(t *testing.T) {
-	completing := func(m engine.Migration) bool {
-		return m.Status.Phase == engine.Preparing && m.Status.Warm != nil && m.Status.Warm.Phase == warm.Completing
-	}
 	for name, tc := range map[string]struct {
+		early bool // when it was asked what changed, and before that was read; else when everything was read
 		stays bool // running, until a person shuts it down
 		says  string
 	}{
-		"seen": {true, "PoweredOnAgain"},
-		// Nothing but the time of the disk's file tells of it.
-		"between two looks": {false, "SourceWritten"},
+		"seen": {stays: true, says: "PoweredOnAgain"},
+		// Nothing but the times of its files tells of it.
+		"between two looks":         {says: "SourceWritten"},
+		"while it is caught up":     {early: true, says: "SourceWritten"},
+		"while it is, and stays on": {early: true, stays: true, says: "PoweredOnAgain"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, writingVM(t, "vm", 16<<20))
+			vm := writingVM(t, "vm", 16<<20)
+			vm.Disks = append(vm.Disks, esxsim.Disk{Size: 4 << 20, Contents: esxsim.Contents{Seed: 3, Ranges: []esxsim.Range{{Length: 1 << 20}}}})
+			w := newWorld(t, vm)
 			m := w.apply("vm", func(d *spec.Document) {
 				warmly("vm", func(s *spec.Warm) { s.ChangeTracking = spec.EnableAndRestoreTracking })(d)
 			})
-			w.engineBetween(w.once(m.UID, completing, func() error {
+			run := sync.OnceValue(func() error {
 				time.Sleep(1100 * time.Millisecond) // the host tells times of files in seconds
-				if err := w.host.SetPower("vm", esxsim.On); err != nil {
-					return err
-				}
-				if err := w.host.WriteDisk("vm", 0, 5<<20, []byte("written by one who came back")); err != nil {
-					return err
-				}
+				var err error
 				if tc.stays {
-					return nil
+					err = w.host.SetPower("vm", esxsim.On)
 				}
-				return w.host.SetPower("vm", esxsim.Off)
-			}), nil)
+				return errors.Join(err, w.host.WriteDisk("vm", 0, 5<<20, []byte("written by one who came back")), w.host.WriteDisk("vm", 1, 3<<20, []byte("likewise")))
+			})
+			completing := func(m engine.Migration) bool {
+				return !tc.early && m.Status.Phase == engine.Preparing && m.Status.Warm != nil && m.Status.Warm.Phase == warm.Completing
+			}
+			w.engineBetween(w.once(m.UID, completing, run), nil, func(s *sources.Snapshot) {
+				if tc.early && s == nil {
+					if err := run(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
 			w.converged(m.UID)
 			w.cut(m)
 			if tc.stays {
