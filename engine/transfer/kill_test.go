@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,7 +21,8 @@ import (
 	"landfall/sources"
 )
 
-// The test binary plays the engine that is killed: with this set it copies, and dies at the mark of that number.
+// The test binary plays the engine that is killed: with this set it copies, or applies what CHANGED has, and dies at the
+// mark of that number.
 const childVar = "LANDFALL_TRANSFER_CHILD"
 
 func TestMain(m *testing.M) {
@@ -45,11 +47,17 @@ func child() int {
 			select {}
 		}
 	}
-	_, err := transfer.Copy(context.Background(), transfer.Job{
+	do, job := transfer.Copy, transfer.Job{
 		Disk: &rangeDisk{url: os.Getenv("URL"), size: size, streams: streams, http: http.DefaultClient},
 		Path: filepath.Join(dir, "vm", "disk"), Ledger: fileLedger{filepath.Join(dir, "ledger")},
-	})
-	if err != nil {
+	}
+	if s := os.Getenv("CHANGED"); s != "" {
+		do = transfer.Apply
+		if err := json.Unmarshal([]byte(s), &job.Extents); err != nil {
+			panic(err)
+		}
+	}
+	if _, err := do(context.Background(), job); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -61,12 +69,13 @@ type victim struct {
 	server  *rangeServer
 	dir     string
 	streams int
+	changed string // extents of a round, in JSON; none: a copy
 }
 
 func (v victim) command(kill int64) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", childVar, kill), "URL="+v.server.URL, "DIR="+v.dir,
-		fmt.Sprintf("SIZE=%d", v.server.size), fmt.Sprintf("STREAMS=%d", v.streams))
+		fmt.Sprintf("SIZE=%d", v.server.size), fmt.Sprintf("STREAMS=%d", v.streams), "CHANGED="+v.changed)
 	return cmd
 }
 
@@ -149,7 +158,7 @@ func TestKilledAtEveryBoundary(t *testing.T) {
 		stride = 9 // each kill takes three processes
 	}
 	for kill := int64(1); ; kill += stride {
-		v := victim{server, t.TempDir(), 3}
+		v := victim{server: server, dir: t.TempDir(), streams: 3}
 		server.taken()
 		if !v.run(t, kill) {
 			if kill < 28 { // 7 chunks of data, at least one batch, and the file's own
@@ -187,7 +196,7 @@ func TestKilledCopyReadsLittleAgain(t *testing.T) {
 		}
 	}
 	server := serveRanges(t, size, at, false)
-	v := victim{server, t.TempDir(), 8}
+	v := victim{server: server, dir: t.TempDir(), streams: 8}
 	for round := range 4 {
 		before := int64(len(v.recorded(t))) * mib
 		server.taken()
