@@ -278,18 +278,3 @@ func (s *Server) later(d time.Duration, f func()) {
 	})
 	s.timers[t] = true
 }
-
-// sleep says whether the time passed before the host was closed.
-func (s *Server) sleep(d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-s.closing:
-		return false
-	}
-}
