@@ -207,6 +207,7 @@ func (t *turn) seeOff(ctx context.Context, src sources.Live, vm machine.VM) (*Ob
 // was finished cannot be.
 func (t *turn) startedAgain(vm machine.VM) error {
 	st := &t.m.Status
+	t.e.jobs.stop(t.m.UID) // what a pass brings that was begun before is not what the source holds now
 	for i := range st.Warm.Workers {
 		if !t.writtenAgain(i) {
 			return fault.Newf(fault.Permanent, "PoweredOnAgain", "%s is %s after its disk %d was finished: what it writes is in no copy", vm.Ref, vm.Power, i)
