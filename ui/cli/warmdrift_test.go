@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -182,4 +183,24 @@ func (w *testWorld) reach(m engine.Migration, vm string, p warm.CoordinatorPhase
 		w.cut(m)
 	}
 	w.warmAt(m.UID, p)
+}
+
+// TestAVMWithSnapshotsIsNotBegun warm: they are counted and named before anything is done to it.
+func TestAVMWithSnapshotsIsNotBegun(t *testing.T) {
+	vm := writingVM(t, "vm", 8<<20)
+	for i := range 30 {
+		vm.Snapshots = append(vm.Snapshots, esxsim.Snapshot{Name: fmt.Sprintf("old %d", i)})
+	}
+	vm.ChangeTracking = false // 28 are the most with it
+	w := newWorld(t, vm)
+	m := w.apply("vm", warmly("vm", nil))
+	w.engine()
+	m = w.rests(m.UID, "Blocked", "30 snapshots", "old 29")
+	if m.Status.Warm != nil || len(w.snapshotsOf("vm")) != 30 || w.host.Counters().Calls["ReconfigVM_Task"] > 0 {
+		t.Errorf("it was begun: %+v", m.Status.Warm)
+	}
+	w.cancelled(m)
+	if n := len(w.snapshotsOf("vm")); n != 30 {
+		t.Errorf("%d snapshots are left of 30", n)
+	}
 }
