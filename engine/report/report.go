@@ -49,7 +49,7 @@ type Disk struct {
 	Reader    string `json:"reader"`
 	Data      int64  `json:"data"`      // bytes that are not zeros
 	Allocated int64  `json:"allocated"` // as the source told; -1: it could not
-	Root      string `json:"root"`      // Merkle root of SHA-256 over 1 MiB chunks, of what was read from the source
+	Root      string `json:"root"`      // Merkle root over the digests of 1 MiB chunks, of what was read from the source
 	Artifact  string `json:"artifact"`  // format and digest of what was delivered
 	Delivered string `json:"delivered"` // digest of what was sent to its end and acknowledged
 	Volume    string `json:"volume"`
