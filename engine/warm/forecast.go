@@ -36,12 +36,12 @@ func part(seconds float64, of string) Part { return Part{Known: true, Seconds: s
 
 // forecast reckons with what this migration measured, and for what it cannot measure before the cutover with what the
 // operator gave.
-func (s *State) forecast() Forecast {
+func (s *State) forecast(now time.Time) Forecast {
 	var bytes int64
 	for _, w := range s.Workers {
 		bytes += w.Size
 	}
-	f := Forecast{CatchUp: s.catchUp(), Conversion: unknown("not measured in this migration, and no figure was given"),
+	f := Forecast{CatchUp: s.catchUp(now), Conversion: unknown("not measured in this migration, and no figure was given"),
 		Delivery: unknown("not measured in this migration, and no figure was given"), Boot: unknown("not measured in this migration, and no figure was given")}
 	o := s.Options
 	switch {
@@ -59,14 +59,14 @@ func (s *State) forecast() Forecast {
 	return f
 }
 
-// catchUp is the time for the last pass: the gap of every disk at the rate at which the disk was read.
-func (s *State) catchUp() Part {
+// catchUp is the time for the last pass: what is left of every disk at the rate at which the disk was read.
+func (s *State) catchUp(now time.Time) Part {
 	if len(s.Workers) == 0 {
 		return unknown("nothing was read yet")
 	}
 	seconds, from := 0.0, "measured by rounds"
 	for _, w := range s.Workers {
-		gap := w.Gap
+		gap := w.left(now)
 		switch {
 		case w.CaughtUp:
 			continue
@@ -86,6 +86,26 @@ func (s *State) catchUp() Part {
 	}
 	return part(seconds, from)
 }
+
+// left is how much of the disk is to be read, in bytes: what was found, and what the guest writes at its rate since. Of a
+// round that was applied it is the one or the other, for what was found has been read. -1: not known yet.
+func (w *Disk) left(now time.Time) int64 {
+	if len(w.Rounds) == 0 || w.Gap < 0 {
+		return w.Gap
+	}
+	last := w.Rounds[len(w.Rounds)-1]
+	if last.Taken.IsZero() {
+		return w.Gap
+	}
+	since := int64(w.Written * now.Truncate(reckoned).Sub(last.Taken).Seconds())
+	if last.Kind == KindGap {
+		return min(w.Gap+max(since, 0), w.Size)
+	}
+	return min(max(w.Gap, since), w.Size)
+}
+
+// reckoned is in what steps a gap is reckoned on, so that a status which says nothing new is not written anew.
+const reckoned = 10 * time.Second
 
 // Line is what a list shows of a State.
 type Line struct {

@@ -20,7 +20,9 @@ type State struct {
 	// Tracking says that we switched change tracking on.
 	Tracking bool `json:"tracking,omitempty"`
 	// Waiting is what the coordinator waits for, as the operator reads it.
-	Waiting  string   `json:"waiting,omitempty"`
+	Waiting string `json:"waiting,omitempty"`
+	// Closing: the source is stopped as soon as the rounds that are under way have ended; none is begun.
+	Closing  bool     `json:"closing,omitempty"`
 	Forecast Forecast `json:"forecast"`
 	// Promised is the forecast at the moment of the cutover, to be compared with what was measured.
 	Promised *Forecast `json:"promised,omitempty"`

@@ -61,7 +61,7 @@ func (s *State) Step(seen Seen) []Task {
 	for i := range s.Workers {
 		s.advance(&s.Workers[i], seen)
 	}
-	s.Forecast = s.forecast()
+	s.Forecast = s.forecast(seen.Now)
 	s.coordinate(seen)
 	return s.tasks(seen)
 }
@@ -79,17 +79,23 @@ func (s *State) coordinate(seen Seen) {
 	case PreparingTarget:
 		if !seen.Target {
 			if seen.Waiting != "" { // else the target was not looked at
-				s.Waiting = seen.Waiting
+				s.Waiting, s.Closing = seen.Waiting, false
 			}
 			return
 		}
 		word, waiting := s.mayCut(seen)
-		if s.Waiting = waiting; word == "" {
-			if seen.Note != "" {
+		s.Closing = word != "" && s.busy(seen)
+		switch {
+		case s.Closing:
+			s.Waiting = "the round under way ends while the source still runs; then it is stopped"
+			return
+		case word == "":
+			if s.Waiting = waiting; seen.Note != "" {
 				s.Waiting += "; " + seen.Note
 			}
 			return
 		}
+		s.Waiting = ""
 		promised := s.Forecast
 		s.Word, s.Promised = word, &promised
 		s.enter(CuttingOver, seen.Now, word)
@@ -138,6 +144,11 @@ func (s *State) mayCut(seen Seen) (word, waiting string) {
 	return "window " + o.From.UTC().Format(time.RFC3339) + " – " + o.Until.UTC().Format(time.RFC3339), ""
 }
 
+// busy tells whether a round is under way for any disk.
+func (s *State) busy(seen Seen) bool {
+	return seen.Busy != nil && slices.ContainsFunc(s.Workers, func(w Disk) bool { return seen.Busy(w.Index) })
+}
+
 func (s *State) all(phases ...WorkerPhase) bool {
 	return len(s.Workers) > 0 && !slices.ContainsFunc(s.Workers, func(w Disk) bool { return !slices.Contains(phases, w.Phase) })
 }
@@ -162,7 +173,7 @@ func (s *State) advance(w *Disk, seen Seen) {
 			s.move(w, WorkerConverging, seen.Now, "")
 		}
 	case WorkerConverging:
-		if why := s.converged(w); why != "" {
+		if why := s.converged(w, seen.Now); why != "" {
 			s.move(w, WorkerConverged, seen.Now, why)
 		}
 	case WorkerConverged:
@@ -199,7 +210,7 @@ func (s *State) permitted(w *Disk, seen Seen) bool {
 }
 
 // converged says why the gap of a disk is small enough, or "".
-func (s *State) converged(w *Disk) string {
+func (s *State) converged(w *Disk, now time.Time) string {
 	switch {
 	case w.Full != "" || w.Gap < 0:
 		return ""
@@ -208,7 +219,7 @@ func (s *State) converged(w *Disk) string {
 	case w.Gap <= s.Options.Threshold:
 		return "the gap is below the threshold"
 	case s.Options.Budget > 0:
-		if total, known := s.forecast().Total(); known && total <= s.Options.Budget {
+		if total, known := s.forecast(now).Total(); known && total <= s.Options.Budget {
 			return "the projected downtime is within the budget"
 		}
 	}
@@ -274,7 +285,7 @@ func (s *State) task(w *Disk, seen Seen) Do {
 		}
 	case WorkerConverged:
 		// The source is about to be stopped, or is: what is under way is taken, nothing is begun.
-		if live && !s.Options.Paused && s.due(w, seen.Now) {
+		if live && !s.Closing && !s.Options.Paused && s.due(w, seen.Now) {
 			return s.pass(w)
 		}
 	case WorkerCatchingUp:

@@ -25,6 +25,31 @@ func ready(o warm.Options) *warm.State {
 	return s
 }
 
+// last has a disk's last round lie 20 s back, with a guest that writes at a rate.
+func last(s *warm.State, worker int, kind string, rate float64) {
+	w := &s.Workers[worker]
+	w.Written = rate
+	w.Rounds[len(w.Rounds)-1].Kind, w.Rounds[len(w.Rounds)-1].Taken = kind, start.Add(-20*time.Second)
+}
+
+// TestRoundsEndBeforeTheSourceIsStopped: with the word given, none is begun, and the last is waited for.
+func TestRoundsEndBeforeTheSourceIsStopped(t *testing.T) {
+	s := ready(warm.Options{}) // the next rounds are due at once
+	busy := map[int]bool{1: true}
+	seen := warm.Seen{Now: start.Add(time.Minute), Target: true, Word: "ann", Busy: func(w int) bool { return busy[w] }}
+	if tasks := s.Step(seen); len(tasks) > 0 || s.Phase != warm.PreparingTarget || !s.Closing {
+		t.Errorf("%s, begins %v", s.Phase, tasks)
+	}
+	held := seen
+	if s.Options.Hold = true; len(s.Step(held)) == 0 || s.Closing {
+		t.Error("no round is begun while a person holds the cutover")
+	}
+	s.Options.Hold, busy[1] = false, false
+	if tasks := s.Step(seen); s.Phase != warm.CuttingOver || !slices.Equal(tasks, []warm.Task{{-1, warm.Stop}}) {
+		t.Errorf("%s, begins %v", s.Phase, tasks)
+	}
+}
+
 func TestWhenTheSourceIsStopped(t *testing.T) {
 	known := warm.Options{Budget: time.Minute, Every: time.Hour, NoConversion: true, DeliverRate: 100 << 20, Boot: 10 * time.Second}
 	window := func(o warm.Options) warm.Options {
@@ -52,8 +77,9 @@ func TestWhenTheSourceIsStopped(t *testing.T) {
 		"in the window, unknown": {window(warm.Options{Budget: time.Minute, Every: 9 * time.Hour}), warm.Seen{Now: start.Add(time.Hour), Target: true}, nil, warm.PreparingTarget, "cannot be forecast"},
 		"in the window, beyond the budget": {window(known), warm.Seen{Now: start.Add(time.Hour), Target: true},
 			func(s *warm.State) { s.Workers[0].Gap = 600 << 20 }, warm.PreparingTarget, "beyond the budget"},
-		"a disk is read anew": {known, warm.Seen{Now: start, Target: true, Word: "ann"}, func(s *warm.State) { s.Reread(1, "lost") }, warm.PreparingTarget, "copied anew"},
-		"paused":              {func() warm.Options { o := known; o.Paused = true; return o }(), warm.Seen{Now: start, Target: true, Word: "ann"}, nil, warm.PreparingTarget, "paused"},
+		"a disk is read anew":  {known, warm.Seen{Now: start, Target: true, Word: "ann"}, func(s *warm.State) { s.Reread(1, "lost") }, warm.PreparingTarget, "copied anew"},
+		"a round is under way": {known, warm.Seen{Now: start, Target: true, Word: "ann", Busy: func(w int) bool { return w == 1 }}, nil, warm.PreparingTarget, "the round under way ends"},
+		"paused":               {func() warm.Options { o := known; o.Paused = true; return o }(), warm.Seen{Now: start, Target: true, Word: "ann"}, nil, warm.PreparingTarget, "paused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ready(tc.o)
@@ -100,6 +126,12 @@ func TestForecast(t *testing.T) {
 			func(s *warm.State) { s.Workers[0].Rate = 0 }, false, 13 * time.Second, "rate was not measured"},
 		"no ranges while it runs": {warm.Options{NoConversion: true, DeliverRate: 100 << 20, Boot: 10 * time.Second},
 			func(s *warm.State) { s.Workers[0].Whole = true }, true, 15 * time.Second, "rate of the first copy"},
+		"the guest writes on": {warm.Options{NoConversion: true, DeliverRate: 100 << 20, Boot: 10 * time.Second},
+			func(s *warm.State) { last(s, 0, warm.KindChanges, 3<<20) }, true, 20 * time.Second, "measured"}, // 60 MiB instead of 10
+		"no more than the disk": {warm.Options{NoConversion: true, DeliverRate: 100 << 20, Boot: 10 * time.Second},
+			func(s *warm.State) { last(s, 0, warm.KindChanges, 30<<20) }, true, 24 * time.Second, "measured"},
+		"only measured, and the guest writes on": {warm.Options{NoConversion: true, DeliverRate: 100 << 20, Boot: 10 * time.Second},
+			func(s *warm.State) { last(s, 0, warm.KindGap, 3<<20) }, true, 21 * time.Second, "measured"}, // 60 MiB more
 		"a disk is to be read whole": {warm.Options{NoConversion: true, DeliverRate: 100 << 20, Boot: 10 * time.Second},
 			func(s *warm.State) { s.Reread(0, "lost") }, true, 24 * time.Second, "the whole disk is to be read: lost"},
 	} {
