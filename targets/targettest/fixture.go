@@ -75,6 +75,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Fixture) {
 		{"not ours", notOurs, API},
 		{"facts", facts, Volumes},
 		{"waits for first consumer", waitsForFirstConsumer, Volumes},
+		{"marked late", markedLate, Volumes},
 		{"quota exceeded", quotaExceeded, Volumes},
 		{"token refused", tokenRefused, Volumes},
 		{"upload cut", uploadCut, Volumes},

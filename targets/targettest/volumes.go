@@ -66,6 +66,35 @@ func waitsForFirstConsumer(t *testing.T, f Fixture) {
 	})
 }
 
+// markedLate makes a volume before its digest is known, as warm migrations do, and marks it when it takes an upload.
+func markedLate(t *testing.T, f Fixture) {
+	ctx := t.Context()
+	m := begin(t, f, "mark-1", "marked", f.Class)
+	refused(t, "mark what is not there", f.Target.MarkVolume(ctx, m.owner, m.volume()), fault.Transient, fault.NotFound)
+	v := m.volume()
+	v.Digest = ""
+	if err := f.Target.CreateVolume(ctx, m.owner, v); err != nil {
+		t.Fatal(err)
+	}
+	m.untilVolume(t, "the volume to take an upload", func(s targets.VolumeState) bool {
+		if s.Digest != "" || s.Exists && !s.Matches {
+			t.Fatalf("before it is marked the volume is %+v", s)
+		}
+		return s.Ready
+	})
+	other := targets.Owner{UID: "mark-2", Name: "other", Namespace: f.Namespace}
+	refused(t, "mark another's", f.Target.MarkVolume(ctx, other, m.volume()), fault.Blocked, fault.NotOurs)
+	for range 2 {
+		if err := f.Target.MarkVolume(ctx, m.owner, m.volume()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.fill(t, NewImage(m.disk))
+	if s, err := f.Target.Volume(ctx, m.owner, m.volume()); err != nil || s.Digest != digest || !s.Matches {
+		t.Errorf("marked, the volume is %+v, %v", s, err)
+	}
+}
+
 func quotaExceeded(t *testing.T, f Fixture) {
 	m := begin(t, f, "quota-1", "quota", f.Class)
 	f.World.LimitStorage(t, f.Namespace, 1<<20)
