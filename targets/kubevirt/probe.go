@@ -3,12 +3,15 @@ package kubevirt
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,6 +80,8 @@ func (t *Target) probeHTTP(ctx context.Context, o targets.Owner, p targets.Plan,
 		return err
 	}
 	doing := fmt.Sprintf("fetch %s of %s", r.Check.Path, object("virtualmachine", p.Namespace, p.Name))
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) { sent.Store(i.Err == nil) }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return fault.Newf(fault.Blocked, fault.Refused, "%s: %w", doing, err)
@@ -84,7 +89,13 @@ func (t *Target) probeHTTP(ctx context.Context, o targets.Owner, p targets.Plan,
 	client := *t.http
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, err := client.Do(req)
-	if err != nil {
+	switch {
+	case err == nil:
+	case sent.Load() && errors.Is(err, context.DeadlineExceeded):
+		// The API server took the request and waits itself: what a guest that is not up yet does not answer is dropped.
+		r.Detail = "the guest does not answer in time"
+		return nil
+	default:
 		return classify(doing, err)
 	}
 	defer res.Body.Close()

@@ -40,10 +40,12 @@ type labWorld struct {
 	ns   string
 }
 
+// labLayers are those of the cluster that are up, "" outside of its network.
+func labLayers() string { return os.Getenv("LANDFALL_CLUSTER_LAYERS") }
+
 func newLabWorld(t *testing.T, vms ...esxsim.VM) *labWorld {
 	t.Helper()
-	layers := os.Getenv("LANDFALL_CLUSTER_LAYERS")
-	if !slices.Contains(strings.Split(layers, ","), "boot") {
+	if !slices.Contains(strings.Split(labLayers(), ","), "boot") {
 		t.Skip("the cluster lab's layer boot is not up: go -C testdata/cluster run . up, then exec -- go test")
 	}
 	admin, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
@@ -182,7 +184,7 @@ func realGuest(t *testing.T) (esxsim.VM, string) {
 // the disk that arrived is the source's, KubeVirt admits the machine, it runs as qemu, and its page comes back through the
 // API server.
 func TestLabMovesARealGuest(t *testing.T) {
-	if !strings.Contains(os.Getenv("LANDFALL_CLUSTER_LAYERS"), "boot") {
+	if !strings.Contains(labLayers(), "boot") {
 		newLabWorld(t) // says why not
 	}
 	for _, delivery := range []spec.Delivery{spec.Upload, spec.DeliverHTTP} {
@@ -224,20 +226,10 @@ func TestLabMovesARealGuest(t *testing.T) {
 			if m.Status.Phase == engine.ManualInterventionRequired {
 				t.Fatalf("a person is asked: %s: %s", m.Status.Reason, m.Status.Message)
 			}
+			if arrived := w.arrived("real guest", m); arrived != source {
+				t.Fatalf("the source's disk is %s now", arrived)
+			}
 			volume := m.Status.Disks[0].Volume
-			path, err := w.volume(volume)
-			if err != nil {
-				t.Fatal(err)
-			}
-			arrived, err := fileSHA256(path, guest.Size)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("SHA-256 of the source disk  %s", source)
-			t.Logf("SHA-256 of the claim's disk %s", arrived)
-			if source != arrived {
-				t.Fatal("the disks differ")
-			}
 			if phase := w.said("cdi.kubevirt.io", "v1beta1", "datavolumes", volume, "status", "phase"); phase != "Succeeded" {
 				t.Errorf("the DataVolume is %s", phase)
 			}
@@ -256,6 +248,29 @@ func TestLabMovesARealGuest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// arrived compares the source's disk with what is in the claim, and gives its SHA-256.
+func (w *labWorld) arrived(vm string, m engine.Migration) string {
+	w.t.Helper()
+	source, err := w.host.Digest(vm, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	path, err := w.volume(m.Status.Disks[0].Volume)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	arrived, err := fileSHA256(path, guest.Size)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Logf("SHA-256 of the source disk  %s", source)
+	w.t.Logf("SHA-256 of the claim's disk %s", arrived)
+	if source != arrived {
+		w.t.Fatal("the disks differ")
+	}
+	return source
 }
 
 // accept takes what could not be looked up as it is, such as the addresses of pods, which this cluster does not tell. A
