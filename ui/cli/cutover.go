@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,10 +45,13 @@ func projected(m engine.Migration) string {
 	if m.Status.Warm == nil {
 		return "The downtime is not known yet."
 	}
-	if total, known := m.Status.Warm.Forecast.Total(); known {
-		return fmt.Sprintf("Projected downtime: %s.", total.Round(1e9))
-	} else {
-		return fmt.Sprintf("Projected downtime: at least %s; not all of it is known.", total.Round(1e9))
+	switch total, known := m.Status.Warm.Forecast.Total(); {
+	case known:
+		return fmt.Sprintf("Projected downtime: %s.", total.Round(time.Second))
+	case total < time.Second:
+		return "The downtime cannot be forecast yet."
+	default:
+		return fmt.Sprintf("Projected downtime: at least %s; not all of it is known.", total.Round(time.Second))
 	}
 }
 

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"strconv"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -107,9 +108,12 @@ func (p *Page) order(k tea.KeyPressMsg) (a pages.Action, ok bool) {
 func effect(m engine.Migration) string {
 	s := "As soon as every disk has converged and the target is ready, the guest is asked to shut down, by the policy " +
 		string(m.Document.Spec.Default().Source.PowerOffPolicy) + "; what changed last is copied, and the VM is started in the cluster. "
-	if total, known := m.Status.Warm.Forecast.Total(); known {
+	switch total, known := m.Status.Warm.Forecast.Total(); {
+	case known:
 		s += "Projected downtime: " + widget.Span(total) + "."
-	} else {
+	case total < time.Second:
+		s += "The downtime cannot be forecast yet."
+	default:
 		s += "The downtime is at least " + widget.Span(total) + "; not all of it is known."
 	}
 	return s + " Until the source is stopped, a hold takes the word back."

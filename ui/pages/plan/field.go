@@ -17,7 +17,8 @@ const differs = "(differs)"
 // field is one row of the form: a value that all VMs that it concerns have together.
 type field struct {
 	label, help string
-	value       string // as it is shown
+	unit        string // of a number, "" for none
+	value       string // as it is shown, but for the unit
 	typed       string // as it is typed
 	options     []option
 	get         func(spec.Spec) string
@@ -81,7 +82,7 @@ func general() []field {
 					s.Source.ShutdownSeconds = 0 // it is for policies that shut down
 				}
 			}},
-		{label: "shut down in", help: "Seconds that a guest may take to shut down.", check: number(0, 86400),
+		{label: "shut down in", unit: "s", help: "Seconds that a guest may take to shut down.", check: number(0, 86400),
 			get: func(s spec.Spec) string { return strconv.Itoa(s.Source.ShutdownSeconds) }, set: func(s *spec.Spec, v string) { s.Source.ShutdownSeconds, _ = strconv.Atoi(v) }},
 		{label: "conversion", help: "What is done to the disks on the way.", options: conversions,
 			get: func(s spec.Spec) string { return string(s.Strategy.Conversion) }, set: func(s *spec.Spec, v string) { s.Strategy.Conversion = spec.Conversion(v) }},

@@ -38,7 +38,7 @@ func (p *Page) start() pages.Action {
 	now := p.now()
 	var docs []spec.Document
 	var ready, left []string
-	unseen, waiting := 0, 0
+	unseen, waiting, when := 0, 0, ""
 	for i := range p.set.Items {
 		it := &p.set.Items[i]
 		if why := refusal(it); why != "" {
@@ -49,8 +49,11 @@ func (p *Page) start() pages.Action {
 			waiting++
 		}
 		docs = append(docs, it.Document)
-		to := it.Document.Spec.Destination
-		ready = append(ready, it.VM.VM.Name+" as "+to.Namespace+"/"+it.Name()+", "+string(it.Document.Spec.Default().Source.PowerOffPolicy))
+		to, how := it.Document.Spec.Destination, it.Document.Spec.Default()
+		ready = append(ready, it.VM.VM.Name+" as "+to.Namespace+"/"+it.Name()+", "+how.Strategy.Type+", "+string(how.Source.PowerOffPolicy))
+		if warm(it) {
+			when = "; one that is moved Warm is powered off only at its cutover"
+		}
 		if it.Stale(now) || it.Preview() == nil || it.Preview().Failure != "" {
 			unseen++
 		}
@@ -80,7 +83,7 @@ func (p *Page) start() pages.Action {
 	one := pages.AskOne{Title: "Migrate " + widget.Count(len(p.set.Items), "VM", "VMs"), Text: strings.TrimSpace(b.String())}
 	if len(docs) > 0 {
 		one.Choices = []pages.Choice{{Label: "Start " + widget.Count(len(docs), "migration", "migrations"),
-			Effect: "the engine begins; each source is powered off by its policy when its turn comes",
+			Effect: "the engine begins; each source is powered off by its policy when its turn comes" + when,
 			Take:   func() pages.Action { return pages.Start{Documents: docs} }}}
 	} else {
 		one.Choices = []pages.Choice{{Label: "See what stands in the way", Effect: "the pre-flight is shown", Take: func() pages.Action { return pages.AskPreflight{} }}}

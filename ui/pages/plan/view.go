@@ -93,8 +93,11 @@ func (p *Page) form(width, height int) string {
 			if col == 0 {
 				return p.th.Muted.Render(plaintext.Label(f.label))
 			}
-			if f.value == "" {
+			switch {
+			case f.value == "":
 				return p.th.Muted.Render(f.none())
+			case f.unit != "" && f.value != differs:
+				return plaintext.Label(f.value) + " " + f.unit
 			}
 			return plaintext.Label(f.value)
 		}

@@ -26,10 +26,10 @@ var holds = []option{
 // follow is the part of the form that is for VMs that are followed while they run.
 func follow() []field {
 	all := []field{
-		{label: "downtime", help: "Seconds of downtime that a cutover may cost: a disk whose projection is within it has converged. 0: not looked at.", check: number(0, 7*86400),
+		{label: "downtime", unit: "s", help: "Seconds of downtime that a cutover may cost: a disk whose projection is within it has converged. 0: not looked at.", check: number(0, 7*86400),
 			get: func(s spec.Spec) string { return strconv.Itoa(s.Strategy.Warm.DowntimeBudgetSeconds) },
 			set: func(s *spec.Spec, v string) { s.Strategy.Warm.DowntimeBudgetSeconds, _ = strconv.Atoi(v) }},
-		{label: "threshold", help: "MiB of changes below which a disk has converged.", check: number(1, 1<<30),
+		{label: "threshold", unit: "MiB", help: "MiB of changes below which a disk has converged.", check: number(1, 1<<30),
 			get: func(s spec.Spec) string { return strconv.FormatInt(max(1, s.Strategy.Warm.ThresholdBytes>>20), 10) },
 			set: func(s *spec.Spec, v string) {
 				n, _ := strconv.ParseInt(v, 10, 64)
