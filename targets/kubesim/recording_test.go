@@ -177,7 +177,13 @@ func (x *scene) serve() {
 
 func (x *scene) watch() {
 	ctx, stop := context.WithCancel(x.t.Context())
-	w, err := x.v.CdiClient().CdiV1beta1().DataVolumes(ns).Watch(ctx, metav1.ListOptions{})
+	volumes := x.v.CdiClient().CdiV1beta1().DataVolumes(ns)
+	none, err := volumes.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	// From here on, so that the first state is not missed by a watch that begins late.
+	w, err := volumes.Watch(ctx, metav1.ListOptions{ResourceVersion: none.ResourceVersion})
 	if err != nil {
 		x.t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -31,15 +32,11 @@ func (s settled) RoundTrip(r *http.Request) (*http.Response, error) {
 			return a, nil
 		}
 		if again.Body, err = r.GetBody(); err != nil {
-			return a, nil
+			return nil, errors.Join(err, a.Body.Close())
 		}
 	}
-	second, err := s.next.RoundTrip(again)
-	if err != nil {
-		return a, nil
-	}
 	a.Body.Close()
-	return second, nil
+	return s.next.RoundTrip(again)
 }
 
 // ready tells whether the server has read its roles. Who may not ask for that may ask for the version, as one did to
