@@ -42,17 +42,15 @@ func (a *app) cutover() *cobra.Command {
 
 // projected says how long the service would be down.
 func projected(m engine.Migration) string {
-	if m.Status.Warm == nil {
-		return "The downtime is not known yet."
+	if m.Status.Warm != nil {
+		switch total, known := m.Status.Warm.Forecast.Total(); {
+		case known:
+			return fmt.Sprintf("Projected downtime: %s.", total.Round(time.Second))
+		case total >= time.Second:
+			return fmt.Sprintf("Projected downtime: at least %s; not all of it is known.", total.Round(time.Second))
+		}
 	}
-	switch total, known := m.Status.Warm.Forecast.Total(); {
-	case known:
-		return fmt.Sprintf("Projected downtime: %s.", total.Round(time.Second))
-	case total < time.Second:
-		return "The downtime cannot be forecast yet."
-	default:
-		return fmt.Sprintf("Projected downtime: at least %s; not all of it is known.", total.Round(time.Second))
-	}
+	return "Projected downtime: not known yet."
 }
 
 // live are the verbs that change what a running migration looks at in every turn.

@@ -291,7 +291,7 @@ func TestWarmVerbs(t *testing.T) {
 	ok("given anew", "hold", m.UID, "--off")
 	refused("does not name the VM", "cutover", m.UID, "--confirm", "another")
 	w.converged(m.UID)
-	ok("Projected downtime: at least", "cutover", m.UID, "--confirm", "vm")
+	ok("Projected downtime: ", "cutover", m.UID, "--confirm", "vm")
 	m = w.phase(m.UID, engine.Completed)
 	if got := m.Status.Options.Strategy.Throttle; got != 50<<20 {
 		t.Errorf("throttle %d", got)
