@@ -47,6 +47,7 @@ type Server struct {
 	tls     *tls.Config
 
 	keeping  sync.Mutex // guards state
+	ended    bool       // under keeping: nothing is written any more
 	state    state
 	script   script
 	counters counting
@@ -217,6 +218,9 @@ func (s *Server) Close() {
 		}
 		s.mu.Unlock()
 		s.serving.Wait()
+		s.keeping.Lock()
+		s.ended = true
+		s.keeping.Unlock()
 		for _, m := range s.machines {
 			if err := m.saveTracking(); err != nil {
 				fmt.Fprintf(s.cfg.Log, "keep change tracking: %v\n", err)

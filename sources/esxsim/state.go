@@ -62,6 +62,9 @@ func (s *Server) remember(m *machine) {
 	})
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
+	if s.ended {
+		return // a task that is still at its end finds nobody to remember for
+	}
 	s.state.VMs[m.spec.InstanceUUID] = v
 	b, err := json.MarshalIndent(s.state, "", " ")
 	if err == nil {
