@@ -140,11 +140,11 @@ func TestOneLoginForAll(t *testing.T) {
 }
 
 func TestIdleSessionIsKept(t *testing.T) {
-	sim, doc := start(t, esxsim.Config{SessionIdle: 400 * time.Millisecond, VMs: []esxsim.VM{{Name: "web"}}})
+	sim, doc := start(t, esxsim.Config{SessionIdle: 1500 * time.Millisecond, VMs: []esxsim.VM{{Name: "web"}}})
 	src := dial(t, doc, vsphere.Options{KeepAlive: 50 * time.Millisecond})
 	web := ref(t, src, "web")
 	sim.ResetCounters()
-	time.Sleep(1200 * time.Millisecond)
+	time.Sleep(3500 * time.Millisecond)
 	if _, err := src.Power(context.Background(), web); err != nil {
 		t.Fatal(err)
 	}
