@@ -184,7 +184,7 @@ func TestSuspendAndResume(t *testing.T) {
 	p.Send("$CONSOLE\r")
 	p.WaitFor("VMs")
 	p.Send("\x1a")
-	p.WaitFor("shell>")
+	p.WaitFor("Stopped") // the prompt of before is on the screen again while the console still reads the keys
 	p.Send("fg\r")
 	p.WaitFor("VMs")
 	p.Send("q")
