@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -41,7 +42,7 @@ func Start(t testing.TB, cmd *exec.Cmd, width, height int) *Terminal {
 	if err != nil {
 		t.Fatalf("start on a terminal: %v", err)
 	}
-	p := &Terminal{t: t, cmd: cmd, pty: f, screen: vt.NewEmulator(width, height), gone: make(chan struct{}), ended: make(chan struct{})}
+	p := &Terminal{t: t, cmd: cmd, pty: f, screen: newScreen(width, height), gone: make(chan struct{}), ended: make(chan struct{})}
 	go p.read()
 	go func() { _, _ = io.Copy(f, p.screen) }() // what the terminal answers
 	go func() {
@@ -56,6 +57,17 @@ func Start(t testing.TB, cmd *exec.Cmd, width, height int) *Terminal {
 		hangUp(p.screen)
 	})
 	return p
+}
+
+// newScreen is an emulator that takes no scroll region beyond its screen, as a program asks for that has not heard of a
+// smaller size yet: it would panic when that region scrolls.
+func newScreen(width, height int) *vt.Emulator {
+	s := vt.NewEmulator(width, height)
+	s.RegisterCsiHandler('r', func(p ansi.Params) bool {
+		bottom, _, _ := p.Param(1, 0)
+		return bottom > s.Height()
+	})
+	return s
 }
 
 // pollable gives the file anew so that closing it ends a read that waits.
