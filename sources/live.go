@@ -21,8 +21,8 @@ type Live interface {
 	Snapshots(ctx context.Context, ref machine.Ref) ([]Snapshot, error)
 
 	// TakeSnapshot takes a snapshot without memory and returns when the source has it. A snapshot of that name which carries
-	// the same description is there already: it is given back, that is success; one that is being taken is waited for first. A quiesced one that the guest refuses is
-	// fault.QuiesceFailed, Blocked: take it again without.
+	// the same description is there already: it is given back, that is success; one that is being taken is waited for first.
+	// A quiesced one that the guest refuses is fault.QuiesceFailed, Blocked: take it again without.
 	TakeSnapshot(ctx context.Context, ref machine.Ref, wanted SnapshotSpec) (Snapshot, error)
 
 	// RemoveSnapshot removes exactly this snapshot, with its files, and returns when the source no longer has it. Gone
